@@ -1,0 +1,322 @@
+"""The chat pane: which documents are asked, the conversation, and the composer. One question is on its way at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMessageBox, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from app import theme, words
+from app.chat.asking import Asking, is_saved
+from app.chat.chooser import Chooser
+from app.chat.composer import Composer
+from app.chat.conversation import Conversation, Message
+from app.chat.message import MessageView
+from app.chat.transcript import Transcript
+from app.commands import Commands
+from app.engine_client import Engine
+from app.mirror import Mirror, Row
+from app.preferences import Preferences
+from engine.errors import LongshelfError
+
+
+class ChatPane(QFrame):
+    citation_opened = Signal(list, int)  # all citations of the answer, position of the one wanted
+    chat_changed = Signal(str)  # id of the chat on screen, "" for a new one
+    trouble = Signal(object)  # LongshelfError
+
+    def __init__(
+        self, engine: Engine, mirror: Mirror, commands: Commands, preferences: Preferences, start: QWidget, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent, objectName="paper")
+        self._engine = engine
+        self._mirror = mirror
+        self._commands = commands
+        self._preferences = preferences
+        self.conversation = Conversation()
+        self._asking: Asking | None = None
+        self._branch_from: Message | None = None  # the earlier question that is being edited
+
+        self.chooser = Chooser(mirror, self)
+        self.chooser.changed.connect(self._say_hint)
+        self.transcript = Transcript(self)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(start)
+        self._stack.addWidget(self.transcript)
+        self._hint = QLabel(objectName="quiet", wordWrap=True)
+        self._hint.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
+        self._hint.linkActivated.connect(lambda _: self._cancel_edit())
+        self.composer = Composer(self)
+        self.composer.submitted.connect(self.send)
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._header())
+        layout.addWidget(self._stack, 1)
+        layout.addWidget(self._foot())
+        self._connect()
+        self.composer.setPlainText(preferences.draft)
+        self._show_conversation()
+
+    @property
+    def asking(self) -> Asking | None:
+        """The question on its way, of this chat or of another."""
+        return self._asking
+
+    def new_chat(self, documents: list[str] | None = None) -> None:
+        """An empty chat about these documents, or about those chosen now."""
+        if documents is not None:
+            self.chooser.choose(documents)
+        self._show(Conversation(documents=self.chooser.documents))
+        self.composer.setFocus()
+
+    def open_chat(self, chat: str) -> None:
+        if chat == self.conversation.id:
+            return
+        if self._asking is not None and self._asking.conversation.id == chat:
+            self._show(self._asking.conversation)  # it is ahead of what is saved
+            return
+        self._engine.request("chats.show", {"id": chat}, done=lambda shown: self._show(Conversation.of(shown)), failed=self._on_unopened)
+
+    def close_chat(self, chat: str) -> None:
+        """The chat was deleted."""
+        if chat == self.conversation.id:
+            self.new_chat()
+
+    def ask(self, question: str) -> None:
+        """Ask as if it had been typed."""
+        self.composer.setPlainText(question)
+        self.composer.submit()
+
+    def send(self, question: str) -> None:
+        """Ask what was typed; if that isn't possible now, say why and keep the text."""
+        if obstacle := self._obstacle():
+            self._tell(obstacle)
+            return
+        if self._branch_from is not None:
+            parent = self._branch_from.parent_id
+        else:
+            saved = [message for message in self.conversation.path() if is_saved(message)]
+            parent = saved[-1].id if saved else None
+        self.composer.clear()
+        self._branch_from = None
+        self._ask(question, parent)
+
+    def stop(self) -> None:
+        if self._asking is not None:
+            self._asking.stop()
+
+    def regenerate(self, answer: str | None = None) -> None:
+        """Ask a question again: its earlier answer stays, on a branch of its own."""
+        message = self.conversation.last_answer if answer is None else self.conversation[answer]
+        if message is None or message.parent_id is None:
+            return
+        if obstacle := self._obstacle():
+            self._tell(obstacle)
+            return
+        question = self.conversation[message.parent_id]
+        if not is_saved(question):
+            self.conversation.discard(question.id)
+        self._ask(question.text, question.parent_id)
+
+    def copy(self, message: Message | None) -> None:
+        """The model's own text, Markdown as it wrote it."""
+        if message is not None:
+            QGuiApplication.clipboard().setText(message.text)
+
+    def keep_draft(self) -> None:
+        """On closing: what is typed comes back at the next start."""
+        unsaved = self._asking.question.text if self._asking is not None and not self._asking.is_saved else ""
+        self._preferences.draft = self.composer.toPlainText() or unsaved
+
+    def _header(self) -> QFrame:
+        header = QFrame(objectName="paneHeader")
+        self._answers_with = QLabel(objectName="quiet")
+        self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
+        layout = QHBoxLayout(header)
+        layout.addWidget(self.chooser)
+        layout.addStretch(1)
+        layout.addWidget(self._answers_with)
+        layout.addWidget(self._badge)
+        new_chat = QToolButton(autoRaise=True, accessibleName=self.tr("New chat"))
+        new_chat.setDefaultAction(self._commands.new_chat)
+        new_chat.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        layout.addWidget(new_chat)
+        return header
+
+    def _foot(self) -> QWidget:
+        frame = QFrame(objectName="composer")
+        mode = QLabel(self.tr("Exact"), objectName="quiet")
+        mode.setToolTip(self.tr("Exact: the whole memory of the chosen parts is read for every word."))
+        mode.setAccessibleName(self.tr("Mode: exact"))
+        self._send_button = QToolButton(autoRaise=True)
+        self._send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self._send_button.setDefaultAction(self._commands.send)
+        row = QHBoxLayout()
+        row.addWidget(mode)
+        row.addStretch(1)
+        row.addWidget(self._send_button)
+        inside = QVBoxLayout(frame)
+        inside.addWidget(self.composer)
+        inside.addLayout(row)
+        self.composer.focus_changed.connect(lambda focused: _mark_focus(frame, focused))
+        foot = QWidget()
+        layout = QVBoxLayout(foot)
+        layout.addWidget(self._hint)
+        layout.addWidget(frame)
+        return foot
+
+    def _connect(self) -> None:
+        commands = self._commands
+        commands.new_chat.triggered.connect(lambda: self.new_chat())
+        commands.focus_question.triggered.connect(self.composer.setFocus)
+        commands.choose_documents.triggered.connect(self.chooser.open_list)
+        commands.send.triggered.connect(self.composer.submit)
+        commands.stop.triggered.connect(self.stop)
+        commands.regenerate.triggered.connect(lambda: self.regenerate())
+        commands.copy_answer.triggered.connect(lambda: self.copy(self.conversation.last_answer))
+        commands.latest.triggered.connect(self.transcript.jump_to_latest)
+        commands.stop.setEnabled(False)
+        self._mirror.models_changed.connect(lambda _: self._say_model())
+        self._mirror.documents_changed.connect(lambda _: self._say_hint())
+
+    def _obstacle(self) -> str:
+        """Why nothing can be asked now, "" if something can."""
+        if self._asking is not None:
+            return self.tr("The last question is still being answered. Esc stops it.")
+        if self._mirror.models_known and self._mirror.current_model() is None:
+            return self.tr("No model is installed yet. Install one first; the question stays here.")
+        if not self.chooser.all and not self.chooser.documents:
+            return self.tr("Choose which documents the question is about first.")
+        rows = [self._mirror.documents[document] for document in self.chooser.documents]
+        if rows and not any(words.is_askable(row) for row in rows):
+            return self.tr("Nothing of it has been read yet. The first part can be asked as soon as it is finished.")
+        return ""
+
+    def _ask(self, question: str, parent: str | None) -> None:
+        self._preferences.draft = question
+        asking = Asking(self._engine, self.conversation, question, parent, self.chooser.documents, self.chooser.all)
+        self._asking = asking
+        asking.saved.connect(self._on_saved)
+        asking.phase.connect(lambda phase: self._on_view(asking, lambda view: view.say_phase(phase)))
+        asking.text.connect(lambda text: self._on_view(asking, lambda view: view.append(text)))
+        asking.ended.connect(self._on_ended)
+        self._show_conversation()
+        self._say_busy()
+
+    def _on_view(self, asking: Asking, act: Callable[[MessageView], None]) -> None:
+        if asking.conversation is self.conversation and (view := self.transcript.view_of(asking.answer.id)) is not None:
+            act(view)
+
+    def _on_saved(self) -> None:
+        self._preferences.draft = self.composer.toPlainText()
+        if self._asking is not None and self._asking.conversation is self.conversation:
+            self.chat_changed.emit(self.conversation.id)
+
+    def _on_ended(self) -> None:
+        asking, self._asking = self._asking, None
+        self._say_busy()
+        if asking is None:
+            return
+        if asking.error is not None and asking.error.kind != "engine_lost":  # a lost engine is told by the window
+            self.trouble.emit(asking.error)
+        self._on_view(asking, lambda view: view.finish())
+
+    def _on_unopened(self, error: LongshelfError) -> None:
+        self.chat_changed.emit(self.conversation.id)
+        self.trouble.emit(error)
+
+    def _show(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._branch_from = None
+        if conversation.documents:
+            self.chooser.choose(conversation.documents)
+        self._show_conversation()
+        self.chat_changed.emit(conversation.id)
+
+    def _show_conversation(self) -> None:
+        path = self.conversation.path()
+        self.transcript.show_views([self._view(message) for message in path])
+        self._stack.setCurrentIndex(1 if path else 0)
+        self._say_model()
+        self._say_hint()
+
+    def _view(self, message: Message) -> MessageView:
+        model = message.meta.get("model") or self.conversation.model or (self._mirror.current_model() or {}).get("name", "")
+        answers = message.role == "assistant"
+        who = (str(model) or self.tr("Answer")) if answers else self.tr("You")
+        trial = answers and bool(self._mirror.models.get(str(model), {}).get("trial"))
+        view = MessageView(message, self.conversation.siblings(message.id), who, trial)
+        view.citation_opened.connect(self._on_citation)
+        view.copy_asked.connect(lambda id: self.copy(self.conversation[id]))
+        view.again_asked.connect(self.regenerate)
+        view.edit_asked.connect(self._edit)
+        view.branch_asked.connect(self._on_branch)
+        view.link_opened.connect(self._on_link)
+        return view
+
+    def _on_citation(self, message: str, number: int) -> None:
+        citations = self.conversation[message].citations
+        for position, citation in enumerate(citations):
+            if citation["number"] == number:
+                self.citation_opened.emit(citations, position)
+
+    def _on_branch(self, message: str) -> None:
+        self.conversation.choose(message)
+        self._show_conversation()
+
+    def _edit(self, message: str) -> None:
+        self._branch_from = self.conversation[message]
+        self.composer.setPlainText(self._branch_from.text)
+        self.composer.selectAll()
+        self.composer.setFocus()
+        self._say_hint()
+
+    def _cancel_edit(self) -> None:
+        self._branch_from = None
+        self.composer.clear()
+        self._say_hint()
+
+    def _on_link(self, target: str) -> None:
+        """A link in an answer leads out of this program: only with leave, and never by itself."""
+        question = self.tr("Open this address in the web browser?")
+        if QMessageBox.question(self, "Longshelf", f"{question}\n\n{target}") is QMessageBox.StandardButton.Yes:
+            QDesktopServices.openUrl(QUrl(target))
+
+    def _say_busy(self) -> None:
+        busy = self._asking is not None
+        self._commands.stop.setEnabled(busy)
+        self._commands.regenerate.setEnabled(not busy)
+        self._send_button.setDefaultAction(self._commands.stop if busy else self._commands.send)
+
+    def _say_model(self) -> None:
+        model: Row = self._mirror.current_model() or {}
+        self._answers_with.setText(str(model.get("name") or ""))
+        self._badge.setVisible(bool(model.get("trial")))
+
+    def _say_hint(self) -> None:
+        """One quiet line above the composer: what is special about the next question."""
+        link = self.palette().link().color().name()
+        if self._branch_from is not None:
+            cancel = f'<a href="cancel" style="color: {link}">{self.tr("Cancel")}</a>'
+            self._tell(self.tr("Editing an earlier question: it becomes a branch of its own. {0}").format(cancel))
+            return
+        rows = [self._mirror.documents[document] for document in self.chooser.documents if document in self._mirror.documents]
+        partly = [row for row in rows if row.get("state") != "ready" and words.is_askable(row)]
+        read = ", ".join(
+            self.tr("{0}: {1} of {2} parts read so far").format(row.get("title"), row.get("parts_ready"), row.get("parts")) for row in partly
+        )
+        self._tell(read)
+
+    def _tell(self, text: str) -> None:
+        self._hint.setText(text)
+        self._hint.setVisible(bool(text))
+
+
+def _mark_focus(frame: QFrame, focused: bool) -> None:
+    """The frame around the composer shows its focus; a style sheet has to be told."""
+    frame.setProperty("focused", focused)
+    theme.polish(frame)

@@ -1,0 +1,1 @@
+"""The left pane: documents with their honest states, and chats."""

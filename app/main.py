@@ -1,0 +1,85 @@
+"""Opening the window. It is on the screen before the engine is started, and nothing here waits for anything."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from app import language, single
+from app.engine_client import Engine
+from app.preferences import Preferences
+from app.theme import Theme
+from engine.home import Home
+
+
+def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_window: bool = False) -> int:
+    """Open the window of this home, add `files`, and return the exit status when it is closed.
+
+    A window that is already open takes the files and comes to the front, unless `new_window`. With `until_shown`, prints the milliseconds
+    from the start of the process to the first paint, and ends. Raises LongshelfError("home") if the home can't be used.
+    """
+    home = home.open()
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(application, QApplication)
+    application.setApplicationName("longshelf")
+    application.setApplicationDisplayName("Longshelf")
+    application.setDesktopFileName("longshelf")
+    if not (new_window or until_shown) and single.hand_over(home, list(files)):
+        return 0
+
+    preferences = Preferences(home)
+    spoken = language.choose(preferences.language)
+    language.install(application, spoken)
+    Theme(application, preferences.theme)
+    from app import trouble, window  # after the language: some of their sentences are said at once
+
+    shown = window.Window(Engine(home), preferences, spoken)
+    trouble.catch_our_bugs(home, shown.trouble)
+    if until_shown:
+        shown.painted.connect(lambda: _print_age(application))
+        shown.show()
+        return application.exec()
+
+    doorbell = single.Doorbell(home, shown)
+    doorbell.rung.connect(lambda more: _come_forward(shown, more))
+    application.commitDataRequest.connect(lambda _: shown.keep())
+    application.aboutToQuit.connect(shown.engine.close)
+    shown.show()
+    shown.chat.composer.setFocus()
+    QTimer.singleShot(0, shown.engine.start)
+    if files:
+        shown.add(list(files))
+    if spoken == "ko" and preferences.once("korean-font") and (missing := window.korean_font_trouble()):
+        shown.trouble.tell(missing)
+    return application.exec()
+
+
+def _come_forward(shown: window.Window, files: list[Path]) -> None:  # noqa: F821  imported late
+    shown.showNormal() if shown.isMinimized() else shown.show()
+    shown.raise_()
+    shown.activateWindow()
+    if files:
+        shown.add(files)
+
+
+def _print_age(application: QApplication) -> None:
+    """Milliseconds since this process was started, the interpreter's own start included."""
+    print(round(_age() * 1000), flush=True)
+    application.quit()
+
+
+def _age() -> float:
+    """Seconds since the process was started, to a hundredth."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError):  # not Linux
+        import psutil
+
+        return time.time() - psutil.Process().create_time()

@@ -1,0 +1,1 @@
+"""The settings window: few, and each says when it takes effect."""

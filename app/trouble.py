@@ -1,0 +1,142 @@
+"""When something goes wrong: what happened, what was kept, what to do next, and details on request. Never a traceback, never silence."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from PySide6.QtCore import QCoreApplication, QLocale, Qt
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from app import theme
+from engine.errors import LongshelfError
+from engine.home import Home
+
+_translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class Trouble:
+    happened: str
+    next_step: str = ""
+    kept: str = ""
+    details: str = ""
+
+
+def explain(error: LongshelfError) -> Trouble:
+    """An error in the window's language. The engine speaks English: there its own sentence is used, elsewhere it stands in the details."""
+    own = _own_words().get(error.kind)
+    if error.kind in ("engine_lost", "engine_fault") and own is not None:
+        return Trouble(own[0], own[1], _translate("Trouble", "Documents, chats and your question are kept."), _joined(error))
+    if own is None or QLocale().language() is QLocale.Language.English:
+        return Trouble(error.message, error.hint, details="" if own is None else error.kind)
+    return Trouble(own[0], own[1], details=_joined(error))
+
+
+def _own_words() -> dict[str, tuple[str, str]]:
+    """kind → what happened, next step."""
+    tr = _translate
+    return {
+        "engine_lost": (tr("Trouble", "The engine stopped unexpectedly."), tr("Trouble", "It is started again; ask the question once more.")),
+        "engine_fault": (tr("Trouble", "Something in Longshelf went wrong."), tr("Trouble", "Try again. If it happens again, report the details.")),
+        "not_found": (tr("Trouble", "This file or entry was not found."), tr("Trouble", "Check whether it was moved or deleted.")),
+        "no_text": (tr("Trouble", "There is no text in it."), tr("Trouble", "A scan needs text recognition first.")),
+        "unreadable": (tr("Trouble", "The file can't be opened."), tr("Trouble", "Check its permissions.")),
+        "binary": (tr("Trouble", "This is not a text file."), tr("Trouble", "Add plain text, Markdown or source code.")),
+        "too_large": (tr("Trouble", "The file is too large."), tr("Trouble", "Split it into smaller files.")),
+        "undecodable": (tr("Trouble", "The encoding of the text was not recognised."), tr("Trouble", "Save it as UTF-8 and add it again.")),
+        "unsupported": (tr("Trouble", "This format can't be read yet."), tr("Trouble", "This version reads plain text, Markdown and source code.")),
+        "no_model": (tr("Trouble", "No model is installed."), tr("Trouble", "Install one from the start page.")),
+        "disk_full": (tr("Trouble", "The disk is full."), tr("Trouble", "Free some space, then resume; what is read is kept.")),
+        "segment_damaged": (tr("Trouble", "A piece of a document's memory is damaged."), tr("Trouble", "It is not used. Read the document again.")),
+        "segment_missing": (tr("Trouble", "A piece of a document's memory is missing."), tr("Trouble", "Read the document again.")),
+        "catalog_damaged": (tr("Trouble", "The catalog is damaged."), tr("Trouble", "Run “longshelf doctor --repair” in a terminal.")),
+        "newer_home": (tr("Trouble", "This home was made by a newer version."), tr("Trouble", "Update Longshelf.")),
+        "home": (tr("Trouble", "The home folder can't be used."), tr("Trouble", "Choose another with --home.")),
+        "network": (tr("Trouble", "The download failed."), tr("Trouble", "Check the connection and try again.")),
+    }  # fmt: skip
+
+
+def _joined(error: LongshelfError) -> str:
+    return "\n".join(filter(None, (f"{error.kind}: {error.message}", error.hint)))
+
+
+class TroubleBar(QFrame):
+    """A bar above the panes, until it is dismissed or the trouble is over."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, objectName="trouble", visible=False)
+        self._icon = QLabel()
+        self._happened = QLabel(wordWrap=True, objectName="subtitle")
+        self._rest = QLabel(wordWrap=True)
+        self._details = QLabel(wordWrap=True, visible=False, objectName="quiet")
+        for label in (self._happened, self._rest, self._details):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        self._act = QPushButton(visible=False)
+        self._act.clicked.connect(self._on_act)
+        self._action: Callable[[], object] | None = None
+        self._more = QToolButton(autoRaise=True, checkable=True, text=self.tr("Details"))
+        self._more.toggled.connect(self._details.setVisible)
+        self._copy = QToolButton(autoRaise=True, toolTip=self.tr("Copy the details"), accessibleName=self.tr("Copy the details"))
+        theme.current().wear(self._copy, "copy")
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text()))
+        close = QToolButton(autoRaise=True, toolTip=self.tr("Dismiss"), accessibleName=self.tr("Dismiss"))
+        theme.current().wear(close, "close")
+        close.clicked.connect(self.hide)
+
+        text = QVBoxLayout()
+        for label in (self._happened, self._rest, self._details):
+            text.addWidget(label)
+        layout = QHBoxLayout(self)
+        layout.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(text, 1)
+        for button in (self._act, self._more, self._copy, close):
+            layout.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+
+    def tell(self, trouble: Trouble, act: str = "", action: Callable[[], object] | None = None) -> None:
+        """Show a trouble; with `action`, a button labelled `act` that does the next step."""
+        size = self.fontMetrics().height()
+        self._icon.setPixmap(theme.pixmap("warning", theme.signal_colour("bad"), size, self.devicePixelRatio()))
+        self._happened.setText(trouble.happened)
+        self._rest.setText(" ".join(filter(None, (trouble.kept, trouble.next_step))))
+        self._rest.setVisible(bool(self._rest.text()))
+        self._details.setText(trouble.details)
+        self._more.setChecked(False)
+        self._more.setVisible(bool(trouble.details))
+        self._copy.setVisible(bool(trouble.details))
+        self._action = action
+        self._act.setText(act)
+        self._act.setVisible(action is not None)
+        self.setAccessibleName(trouble.happened)
+        self.setVisible(True)
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, f"{trouble.happened} {self._rest.text()}"))
+
+    def text(self) -> str:
+        return "\n".join(filter(None, (self._happened.text(), self._rest.text(), self._details.text())))
+
+    def _on_act(self) -> None:
+        self.hide()
+        if self._action is not None:
+            self._action()
+
+
+def catch_our_bugs(home: Home, bar: TroubleBar) -> None:
+    """An exception nobody handled goes to HOME/window.log, and the person is told in one sentence."""
+    log = logging.getLogger("longshelf.window")
+    handler = logging.FileHandler(home.root / "window.log", encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            sys.__excepthook__(kind, error, trace)
+            return
+        log.error("unhandled", exc_info=(kind, error, trace))
+        bar.tell(explain(LongshelfError("engine_fault", f"{kind.__name__}", str(home.root / "window.log"))))
+
+    sys.excepthook = hook

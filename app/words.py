@@ -1,0 +1,136 @@
+"""How numbers, sizes, times and the states of a document are said. Every view says them the same way, in the window's language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QCoreApplication, QLocale
+
+Row = dict[str, Any]
+
+_translate = QCoreApplication.translate
+
+
+def number(value: float, decimals: int = 0) -> str:
+    return QLocale().toString(float(value), "f", decimals)
+
+
+def percent(value: float) -> str:
+    """With one decimal: an hour-long read must be seen to move. Never 100 before the end."""
+    return _translate("Words", "{0} %").format(number(min(value, 99.9) if value < 100 else 100, 1))
+
+
+def size(count: float) -> str:
+    """Bytes in the decimal units of disks: 93 MB, 3.8 GB."""
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 999.5 or unit == "GB":
+            break
+        value /= 1000
+    return f"{number(value, 0 if value >= 10 or unit == 'B' else 1)} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, as exact as a person needs it."""
+    if seconds < 60:
+        return _translate("Words", "{0} s").format(number(max(1, round(seconds))))
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return _translate("Words", "{0} min").format(number(minutes))
+    hours, minutes = divmod(minutes, 60)
+    return _translate("Words", "{0} h {1} min").format(number(hours), minutes) if hours < 10 else _translate("Words", "{0} h").format(number(hours))
+
+
+def time_left(seconds: float | None) -> str:
+    return "" if seconds is None else _translate("Words", "{0} left").format(duration(seconds))
+
+
+def tokens(count: int) -> str:
+    return _translate("Words", "%n token(s)", None, count).replace(str(count), number(count))
+
+
+def join(*pieces: str) -> str:
+    return " · ".join(piece for piece in pieces if piece)
+
+
+def is_working(row: Row) -> bool:
+    return row.get("state") in ("queued", "reading", "remembering")
+
+
+def is_askable(row: Row) -> bool:
+    """A document can be asked from its first finished part, whatever happens to it next."""
+    return row.get("state") == "ready" or bool(row.get("parts_ready"))
+
+
+def state(row: Row) -> str:
+    """The second line of a document: what is true of it now."""
+    match row.get("state"):
+        case "queued":
+            return join(_translate("Words", "Queued"), estimate(row))
+        case "reading":
+            return join(_translate("Words", "Reading the text"), str(row.get("place") or ""))
+        case "remembering":
+            done = _translate("Words", "Remembering {0}").format(percent(row.get("percent") or 0))
+            return join(done, str(row.get("place") or ""), time_left(row.get("seconds_left")))
+        case "paused":
+            done = percent(row.get("percent") or 0) if row.get("tokens_done") else ""
+            return join(_translate("Words", "Paused"), done, reason(row))
+        case "ready":
+            if row.get("source_missing"):
+                return join(_translate("Words", "Ready"), _translate("Words", "the source file is gone, its text is kept"))
+            return join(_translate("Words", "Ready"), tokens(row.get("tokens") or 0), size(row["bytes"]) if row.get("bytes") else "")
+        case "no_text":
+            return join(_translate("Words", "No text"), reason(row))
+        case "damaged":
+            return join(_translate("Words", "Damaged"), reason(row))
+        case "skipped":
+            return join(_translate("Words", "Skipped"), reason(row))
+        case "failed":
+            return join(_translate("Words", "Failed"), reason(row))
+        case other:
+            return str(other or "")
+
+
+def estimate(row: Row) -> str:
+    """What remembering this document will take, once its text has been read."""
+    if not row.get("tokens") or not row.get("estimate_bytes"):
+        return ""
+    about = _translate("Words", "about {0}").format(size(row["estimate_bytes"]))
+    return join(tokens(row["tokens"]), about, duration(row["estimate_seconds"]) if row.get("estimate_seconds") else "")
+
+
+def reason(row: Row) -> str:
+    given = str(row.get("reason") or "")
+    return skip_reasons().get(given, given)
+
+
+def skip_reasons() -> dict[str, str]:
+    """The engine's stable words for why a file was left out."""
+    return {
+        "binary": _translate("Words", "not a text"),
+        "secret": _translate("Words", "looks like a secret (key, password)"),
+        "too_large": _translate("Words", "too large"),
+        "unreadable": _translate("Words", "can't be opened: permission"),
+        "ignored": _translate("Words", "left out by the folder's ignore rules"),
+        "empty": _translate("Words", "empty"),
+        "undecodable": _translate("Words", "encoding not recognised"),
+        "link": _translate("Words", "a link to elsewhere"),
+        "special": _translate("Words", "not a regular file"),
+        "user": _translate("Words", "by you"),
+    }
+
+
+def place(citation: Row) -> str:
+    """Where a citation stands: chapter 3 · page 12 · line 118."""
+    page = citation.get("page_label") or citation.get("page")
+    return join(
+        str(citation.get("section") or ""),
+        _translate("Words", "page {0}").format(page) if page else "",
+        _translate("Words", "line {0}").format(number(citation["line"])) if citation.get("line") else "",
+    )
+
+
+def near(citation: Row) -> str:
+    """Roughly where a citation stands: its chapter, else its page."""
+    page = citation.get("page_label") or citation.get("page")
+    return str(citation.get("section") or "") or (_translate("Words", "page {0}").format(page) if page else "")

@@ -1,0 +1,86 @@
+"""The decode loop: prompt onto the tail, then one token after another until the model ends, the limit is reached or Stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.answering.sampling import Sampler
+from engine.attention.exact import Exact
+from engine.attention.sequence import Rows, Sequence
+from engine.errors import Stopped
+from engine.model.decoder import CHUNK, Decoder
+from engine.model.tokenizer import Tokenizer, TokenStream
+
+
+@dataclass
+class Generated:
+    """ids: without the token that ended the answer. ending: "end" (the model's own), "limit" or "stopped". Times in seconds."""
+
+    ids: list[int] = field(default_factory=list)
+    text: str = ""
+    ending: str = "limit"
+    prompt_s: float = 0.0
+    decode_s: float = 0.0
+    log_probability: float = 0.0  # mean over the tokens, natural log
+
+
+def prefill(
+    decoder: Decoder, sequence: Sequence, ids: list[int], attention: Exact, between_layers: Callable[[], None] | None = None
+) -> torch.Tensor:
+    """Read `ids` onto the tail; gives the logits [V] behind the last one."""
+    logits = torch.empty(0)
+    for start in range(0, len(ids), CHUNK):
+        chunk = ids[start : start + CHUNK]
+        rows = Rows([(sequence, len(chunk))])
+        last = start + len(chunk) == len(ids)
+        logits = decoder.forward(torch.tensor(chunk), rows, attention, slice(-1, None) if last else None, between_layers)
+        rows.advance()
+    return logits[0]
+
+
+def generate(
+    decoder: Decoder,
+    tokenizer: Tokenizer,
+    sequence: Sequence,
+    prompt: list[int],
+    sampler: Sampler,
+    attention: Exact,
+    max_tokens: int,
+    emit: Callable[[str], None],
+    between_layers: Callable[[], None] | None = None,
+) -> Generated:
+    """Answer after the chain and tail of `sequence`. `emit` gets text as its characters become complete.
+
+    The attention that answer tokens pay is left in `attention.watched()`. A `Stopped` raised between layers ends the answer; what
+    was generated until then is kept.
+    """
+    result = Generated()
+    stream = TokenStream(tokenizer)
+    started = answering = time.perf_counter()
+    try:
+        logits = prefill(decoder, sequence, prompt, attention, between_layers)
+        attention.forget_watched()
+        answering = time.perf_counter()
+        while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
+            token = sampler.choose(logits)
+            result.log_probability += float(torch.log_softmax(logits, -1)[token])
+            if token in decoder.config.eos:
+                result.ending = "end"
+                break
+            result.ids.append(token)
+            if piece := stream.feed(token):
+                result.text += piece
+                emit(piece)
+            rows = Rows([(sequence, 1)])
+            logits = decoder.forward(torch.tensor([token]), rows, attention, slice(-1, None), between_layers)[0]
+            rows.advance()
+    except Stopped:
+        result.ending = "stopped"
+    result.text += stream.flush()
+    result.log_probability /= max(1, len(result.ids))
+    result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering
+    return result

@@ -1,0 +1,80 @@
+"""The text around a question. Everything here stands after the document, so that changing it never costs reading again.
+
+The model's own chat template gives the pieces between turns (fixed at install); this file adds one instruction. Questions and
+answers are encoded as plain text: a special token's name inside them is just characters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.errors import LongshelfError
+from engine.model.card import Card
+from engine.model.tokenizer import Tokenizer
+
+_INSTRUCTION = {
+    "en": "\n\nAnswer the question from the text above. Be brief and use the words of the text.\n\nQuestion: ",
+    "ko": "\n\n위 글에 있는 내용으로 질문에 답하세요. 글의 표현을 써서 짧게 답하세요.\n\n질문: ",
+}
+_NOTES = {
+    "en": "Notes taken from different parts of a document, each answering the question:\n",
+    "ko": "한 문서의 여러 부분에서 질문에 답한 메모:\n",
+}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An earlier question of the conversation and its answer."""
+
+    question: str
+    answer: str
+
+
+class Prompts:
+    """Makes the token ids that follow a chain."""
+
+    def __init__(self, card: Card, tokenizer: Tokenizer) -> None:
+        self._plain = tokenizer.encode_ids
+        self._window = card.window
+        self._open_answer = list(card.after_document.ids)
+        self._next_question = [*card.turns.assistant_close.ids, *card.turns.user_open.ids]
+        self._open_next_answer = list(card.turns.user_close_assistant_open.ids)
+
+    def after_document(self, question: str, history: Sequence[Turn], room: int) -> list[int]:
+        """Instruction, conversation and question, up to where the answer starts.
+
+        room: tokens that the window has left. Earliest turns are left out where the conversation has outgrown it; raises
+        LongshelfError("too_long") where even the question alone doesn't fit.
+        """
+        for kept in range(len(history) + 1):
+            ids = self._conversation(question, history[kept:])
+            if len(ids) <= room:
+                return ids
+        raise LongshelfError(
+            "too_long",
+            f"The question is {len(self._plain(question))} tokens long; beside this part of the document {max(0, room)} fit into the model's window of {self._window}.",
+            "Shorten the question, or add the long text as a document of its own.",
+        )
+
+    def question_probe(self, question: str) -> tuple[list[int], list[int]]:
+        """(ids before the question, ids of the question) for measuring how likely a question is after a part."""
+        return self._plain("\n\n" + ("질문: " if is_korean(question) else "Question: ")), self._plain(question)
+
+    def notes(self, question: str, answers: Sequence[str]) -> list[int]:
+        """A question put to the answers that several parts gave, in place of a document."""
+        language = "ko" if is_korean(question) else "en"
+        listed = "".join(f"{n}. {answer.strip()}\n" for n, answer in enumerate(answers, 1))
+        return self._plain(_NOTES[language] + listed + _INSTRUCTION[language] + question) + self._open_answer
+
+    def _conversation(self, question: str, history: Sequence[Turn]) -> list[int]:
+        turns = [*history, Turn(question, "")]
+        ids = self._plain(_INSTRUCTION["ko" if is_korean(question) else "en"] + turns[0].question) + self._open_answer
+        for before, turn in zip(turns, turns[1:], strict=False):
+            ids += self._plain(before.answer) + self._next_question + self._plain(turn.question) + self._open_next_answer
+        return ids
+
+
+def is_korean(text: str) -> bool:
+    """Whether a text has Hangul syllables."""
+    return any("가" <= character <= "힣" for character in text)

@@ -1,0 +1,93 @@
+"""Exact attention: every row reads the whole of its sequence. The reference that every other way is measured against."""
+
+from __future__ import annotations
+
+import torch
+
+from engine.attention.sequence import Rows
+from kernels import cpu
+from kernels.reference import Block
+
+
+class Exact:
+    """Reads chains and tails in place, one native call a layer.
+
+    Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). With `watch_layers`,
+    the probabilities that the last row of a call with one sequence gives to each position, summed over those layers and over the
+    heads, are added up in `watched()`.
+    """
+
+    def __init__(self, watch_layers: range = range(0)) -> None:
+        self.watch_layers = watch_layers
+        self.bytes_read = 0
+        self._layout: tuple[object, ...] = ()
+        self._lists: dict[int, cpu.BlockList] = {}
+        self._watched: torch.Tensor | None = None
+
+    def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
+        """See `engine.model.decoder.Attention`."""
+        for sequence, begin, end in rows.spans():
+            sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
+        blocks = self._blocks(layer, rows)
+        scale = q.shape[-1] ** -0.5
+        self.bytes_read += self._seen_bytes(rows, k)
+        if layer in self.watch_layers and len(rows.takes) == 1:
+            if self._watched is None or self._watched.shape[1] != blocks.keys:
+                grown = torch.zeros(k.shape[1], blocks.keys)
+                if self._watched is not None:
+                    grown[:, : self._watched.shape[1]] = self._watched
+                self._watched = grown
+            return cpu.attend(q, rows.positions, blocks, scale, self._watched, (q.shape[0] - 1, q.shape[0]))
+        return cpu.attend(q, rows.positions, blocks, scale)
+
+    def watched(self) -> torch.Tensor:
+        """[positions] float32: attention each position got from the watched rows so far, summed; empty if none were watched."""
+        return self._watched.sum(0) if self._watched is not None else torch.empty(0)
+
+    def forget_watched(self) -> None:
+        self._watched = None
+
+    def _blocks(self, layer: int, rows: Rows) -> cpu.BlockList:
+        """The list of one layer, made anew only when the sequences, their memory or the row counts change."""
+        if rows.layout != self._layout:
+            self._layout = rows.layout
+            self._lists.clear()
+        if (made := self._lists.get(layer)) is None:
+            made = self._lists[layer] = cpu.BlockList(_shared(layer, rows))
+        return made
+
+    @staticmethod
+    def _seen_bytes(rows: Rows, k: torch.Tensor) -> int:
+        """Bytes of K and V of the distinct chains and tails of this call."""
+        chains = {id(kv): kv.tokens for sequence, _ in rows.takes for kv in sequence.chain}
+        tails = sum(sequence.tail.length + count for sequence, count in rows.takes)
+        return (sum(chains.values()) + tails) * 2 * k.shape[1] * k.shape[2] * k.element_size()
+
+
+def _shared(layer: int, rows: Rows) -> list[Block]:
+    """Blocks of all sequences; neighbours that share a segment read it as one block.
+
+    A tail is listed with its whole capacity: its unwritten positions lie after every row's own, so no row sees them.
+    """
+    blocks: list[Block] = []
+    open_runs: dict[int, int] = {}  # id of a segment -> index of its block, while the rows that read it are neighbours
+    tails: list[Block] = []
+    previous_end = 0
+    for sequence, begin, end in rows.spans():
+        position = 0
+        reached: dict[int, int] = {}
+        for kv in sequence.chain:
+            index = open_runs.get(id(kv))
+            if index is not None and blocks[index].row_end == begin == previous_end and blocks[index].position == position:
+                old = blocks[index]
+                blocks[index] = Block(old.k, old.v, old.position, old.row_begin, end)
+                reached[id(kv)] = index
+            else:
+                reached[id(kv)] = len(blocks)
+                blocks.append(Block(kv.key(layer), kv.value(layer), position, begin, end))
+            position += kv.tokens
+        tail = sequence.tail.kv[layer]
+        tails.append(Block(tail[0], tail[1], position, begin, end))
+        open_runs, previous_end = reached, end
+    return blocks + tails
+

@@ -1,0 +1,1 @@
+"""Measurements that the program makes of itself: `longshelf bench` and `longshelf eval`."""

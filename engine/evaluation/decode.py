@@ -1,0 +1,147 @@
+"""`bench decode`: our exact decoding and prefill beside transformers', on the same weights, tokens and threads.
+
+The peer is the faster of eager and sdpa attention, in bf16. Contexts: 512 and 7,680 tokens of the handbook, repeated as needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import resources
+from engine.answering.generate import prefill
+from engine.attention.exact import Exact
+from engine.attention.sequence import Rows, Sequence, Tail
+from engine.evaluation.report import Report, timed
+from engine.model.loaded import LoadedModel
+
+CONTEXTS = (512, 7680)
+PREFILL = 2048
+PEERS = ("eager", "sdpa")
+
+
+def bench_decode(model: LoadedModel, say: Callable[[str], None], quick: bool = False) -> Report:
+    """Figures exact_vs_transformers_512, exact_vs_transformers_7680, prefill_vs_transformers: above 1 we are faster."""
+    repeats, steps = (3, 4) if quick else (7, 16)
+    contexts = [min(context, model.config.window - 64) for context in CONTEXTS]
+    report = Report(
+        "decode",
+        {"model": model.name, "dtype": "bfloat16", "contexts": contexts, "prefill_tokens": PREFILL, "repeats": repeats, "steps": steps, "quick": quick},
+    )
+    peers = {kind: _peer(model, kind) for kind in PEERS}
+    for context in contexts:
+        ids = _text_ids(model, context)
+        say(f"decoding behind {context} tokens")
+        sides: dict[str, Callable[[], object]] = {"longshelf": _our_decode(model, ids, steps)}
+        cache = _peer_cache(peers["sdpa"], ids)
+        sides |= {kind: _peer_decode(peer, cache, steps) for kind, peer in peers.items()}
+        _alternate(report, sides, repeats, steps, stage="decode", context=context)
+    say(f"reading {PREFILL} tokens")
+    ids = _text_ids(model, PREFILL)
+    sides = {"longshelf": lambda: _our_prefill(model, ids)} | {kind: _peer_prefill(peer, ids) for kind, peer in peers.items()}
+    _alternate(report, sides, 2 if quick else 5, PREFILL, stage="prefill", context=PREFILL)
+    for context, name in zip(contexts, CONTEXTS, strict=True):
+        report.figures[f"exact_vs_transformers_{name}"] = _advantage(report, stage="decode", context=context)
+        report.figures[f"exact_ms_{name}"] = 1e3 * report.median("seconds", side="longshelf", stage="decode", context=context)
+    report.figures["prefill_vs_transformers"] = _advantage(report, stage="prefill", context=PREFILL)
+    report.figures["prefill_tokens_per_s"] = 1 / report.median("seconds", side="longshelf", stage="prefill")
+    return report
+
+
+def _alternate(report: Report, sides: dict[str, Callable[[], object]], repeats: int, tokens: int, **where: Any) -> None:
+    """One warm-up of each side, then repeats in turn; rows hold seconds a token."""
+    for work in sides.values():
+        work()
+    for repeat in range(repeats):
+        for side, work in sides.items():
+            report.add(side=side, repeat=repeat, seconds=timed(work) / tokens, **where)
+
+
+def _advantage(report: Report, **where: Any) -> float:
+    ours = report.median("seconds", side="longshelf", **where)
+    return min(report.median("seconds", side=kind, **where) for kind in PEERS) / ours
+
+
+def _text_ids(model: LoadedModel, count: int) -> list[int]:
+    ids = model.tokenizer.encode_ids(resources.handbook("en").read_text(encoding="utf-8"))
+    return (ids * (count // len(ids) + 1))[:count]
+
+
+def _our_prefill(model: LoadedModel, ids: list[int]) -> Sequence:
+    sequence = Sequence((), Tail(model.config, model.decoder.dtype, len(ids)))
+    prefill(model.decoder, sequence, ids, Exact())
+    return sequence
+
+
+def _our_decode(model: LoadedModel, ids: list[int], steps: int) -> Callable[[], object]:
+    sequence, attention = _our_prefill(model, ids), Exact()
+    sequence.tail.reserve(len(ids) + steps)
+
+    def run() -> None:
+        token = torch.tensor([ids[0]])
+        for _ in range(steps):
+            rows = Rows([(sequence, 1)])
+            logits = model.decoder.forward(token, rows, attention, slice(-1, None))
+            rows.advance()
+            token = logits.argmax(-1)
+        sequence.tail.cut(len(ids))
+
+    return run
+
+
+def _peer(model: LoadedModel, attention: str) -> Any:
+    """transformers' Llama with the very same weights."""
+    from safetensors.torch import load_file
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    c = model.config
+    config = LlamaConfig(
+        vocab_size=c.vocab,
+        hidden_size=c.hidden,
+        intermediate_size=c.intermediate,
+        num_hidden_layers=c.layers,
+        num_attention_heads=c.heads,
+        num_key_value_heads=c.kv_heads,
+        head_dim=c.head_dim,
+        max_position_embeddings=c.window,
+        rms_norm_eps=c.rms_eps,
+        tie_word_embeddings=c.tied,
+        rope_parameters={**c.rope, "rope_theta": c.rope_theta},
+        attn_implementation=attention,
+    )
+    with torch.device("meta"):
+        peer = LlamaForCausalLM(config)
+    state = load_file(model.installed.weights)
+    if c.tied:
+        state["lm_head.weight"] = state["model.embed_tokens.weight"]
+    peer = peer.to_empty(device="cpu").to(torch.bfloat16)
+    peer.load_state_dict(state)
+    peer.model.rotary_emb = type(peer.model.rotary_emb)(config)  # its tables are not part of the state
+    return peer.eval()
+
+
+@torch.inference_mode()
+def _peer_cache(peer: Any, ids: list[int]) -> Any:
+    from transformers import DynamicCache
+
+    cache = DynamicCache()
+    peer(torch.tensor([ids]), cache=cache, logits_to_keep=1)
+    return cache
+
+
+def _peer_decode(peer: Any, cache: Any, steps: int) -> Callable[[], object]:
+    @torch.inference_mode()
+    def run() -> None:
+        token = torch.tensor([[1]])
+        for _ in range(steps):
+            logits = peer(token, cache=cache, logits_to_keep=1).logits
+            token = logits[:, -1].argmax(-1, keepdim=True)
+        cache.crop(-steps)
+
+    return run
+
+
+def _peer_prefill(peer: Any, ids: list[int]) -> Callable[[], object]:
+    return lambda: _peer_cache(peer, ids)

@@ -1,0 +1,73 @@
+"""What every measurement gives: raw rows of each repeat, and figures made from them by one rule.
+
+A figure that compares is a ratio of medians within one run, its sides measured in turn, so that a machine that slows down slows both.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Report:
+    """{name, machine, settings, seeds, rows, figures}; `add` appends a row."""
+
+    name: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    seeds: list[int] = field(default_factory=list)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def add(self, **values: Any) -> None:
+        self.rows.append(values)
+
+    def median(self, value: str, **where: Any) -> float:
+        """Median of a column over the rows that match."""
+        return statistics.median(row[value] for row in self.rows if all(row.get(name) == wanted for name, wanted in where.items()))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "machine": machine(),
+            "settings": self.settings,
+            "seeds": self.seeds,
+            "rows": self.rows,
+            "figures": {name: round(value, 4) for name, value in self.figures.items()},
+        }
+
+
+def machine() -> dict[str, Any]:
+    import torch
+
+    from kernels import cpu
+
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "native": cpu.native() or "none (torch fallback)",
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+    }
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds that `work` takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

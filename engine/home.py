@@ -1,0 +1,87 @@
+"""The home: the one folder that holds everything Longshelf keeps, and the names of what lies in it.
+
+Order of choice: `--home`, then LONGSHELF_HOME, then the platform's data folder. The folder is private (0700) and tagged so that
+backup programs can leave it out (https://bford.info/cachedir/).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from engine.errors import LongshelfError
+
+CACHEDIR_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# KV caches and models of Longshelf; see `longshelf paths`.\n"
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths inside one home. `open()` makes the folder; nothing else here touches the disk."""
+
+    root: Path
+
+    @staticmethod
+    def choose(given: str | os.PathLike[str] | None = None) -> Home:
+        chosen = given or os.environ.get("LONGSHELF_HOME") or platformdirs.user_data_dir("longshelf", appauthor=False)
+        return Home(Path(chosen).expanduser().absolute())
+
+    def open(self) -> Home:
+        """Create what is missing. Raises LongshelfError("home") if the folder can't be made or written."""
+        try:
+            for folder in (self.root, self.models, self.segments, self.cache):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not (tag := self.root / "CACHEDIR.TAG").exists():
+                tag.write_text(CACHEDIR_TAG, encoding="ascii")
+        except OSError as error:
+            raise LongshelfError(
+                "home",
+                f"The home folder {self.root} can't be used: {error.strerror or error}.",
+                "Choose another with --home DIR or LONGSHELF_HOME.",
+            ) from error
+        return self
+
+    @property
+    def models(self) -> Path:
+        """One folder for each installed model."""
+        return self.root / "models"
+
+    @property
+    def segments(self) -> Path:
+        """KV segments: the store."""
+        return self.root / "segments"
+
+    @property
+    def catalog(self) -> Path:
+        """Rows: documents, parts, jobs, chats (SQLite)."""
+        return self.root / "catalog.db"
+
+    @property
+    def cache(self) -> Path:
+        """Small derived files; always safe to delete."""
+        return self.root / "cache"
+
+    @property
+    def settings(self) -> Path:
+        return self.root / "settings.json"
+
+    @property
+    def socket(self) -> Path:
+        """Where the engine process listens (0600)."""
+        return self.root / "engine.sock"
+
+    @property
+    def engine_lock(self) -> Path:
+        """Held by the engine process of this home for as long as it lives."""
+        return self.root / "engine.lock"
+
+    @property
+    def writer_lock(self) -> Path:
+        """Held by whoever changes the store: one writer at a time."""
+        return self.root / "writer.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "engine.log"

@@ -1,0 +1,177 @@
+"""The catalog: one SQLite file that says what there is, opened through sqlite-utils.
+
+Each thread has its own connection (WAL, foreign keys on, waits for a writer up to 10 s). Changes happen inside `transaction()`;
+one transaction holds all that must be true together. What SQLite says of the disk or of a damaged file becomes a LongshelfError;
+anything else it raises is a fault of ours and passes through.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlite_utils import Database
+
+from engine.errors import LongshelfError
+from engine.library import backup
+from engine.library.migrations import migrations
+from engine.store import space
+
+Row = dict[str, Any]
+
+_BUSY_MS = 10_000
+_CHECKED_BELOW = 64_000_000  # bytes; a larger file is checked when opened only if it wasn't closed in order (about 1 s a GB)
+
+
+class Catalog:
+    """Rows under `path`. Made by `Catalog.open`; may be used by any thread; `close` ends the calling thread's connection."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+
+    @staticmethod
+    def open(path: Path) -> Catalog:
+        """Open or create; bring an older schema up to date, with a copy of the file kept from before.
+
+        Raises LongshelfError: "catalog_damaged", "newer_home" (a later version made it), "disk_full", "home" (can't be opened),
+        "busy" (another process keeps it locked).
+        """
+        catalog = Catalog(path)
+        with catalog._named_errors():
+            closed_in_order = not path.with_name(path.name + "-wal").exists()
+            size = path.stat().st_size if path.exists() else 0
+            catalog._refuse_newer()
+            if size and not (closed_in_order and size > _CHECKED_BELOW):
+                catalog.check()
+            catalog._upgrade(existing=size > 0)
+        return catalog
+
+    @property
+    def db(self) -> Database:
+        """The calling thread's connection."""
+        db: Database | None = getattr(self._local, "db", None)
+        if db is None:
+            db = Database(self.path)
+            try:
+                db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+                db.execute("PRAGMA foreign_keys = ON")
+                # FULL: rows are on the disk before the files they let go of are removed, a power cut included. At one commit
+                # a segment or message its cost doesn't show. fullfsync is macOS's way to reach the drive itself.
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA fullfsync = ON")
+            except BaseException:
+                db.close()
+                raise
+            self._local.db = db
+        return db
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """All or nothing, for what is done on the connection it gives. Inside another it is part of that one."""
+        with self._named_errors():
+            db = self.db
+            if db.conn.in_transaction:
+                with db.atomic():
+                    yield db
+                return
+            db.execute("BEGIN IMMEDIATE")  # take the write lock now: a read that turns into a write can fail half-way
+            try:
+                yield db
+                db.commit()
+            except BaseException:
+                db.rollback()
+                raise
+
+    def rows(self, sql: str, parameters: Sequence[object] | dict[str, Any] = ()) -> list[Row]:
+        """All rows of a SELECT."""
+        with self._named_errors():
+            cursor = self.db.execute(sql, parameters)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def row(self, sql: str, parameters: Sequence[object] | dict[str, Any] = ()) -> Row | None:
+        """The first row of a SELECT, if any."""
+        found = self.rows(sql, parameters)
+        return found[0] if found else None
+
+    def check(self, deep: bool = False) -> None:
+        """Ask SQLite whether the file is whole. deep: the indexes too. Raises LongshelfError("catalog_damaged")."""
+        with self._named_errors():
+            verdict = [row[0] for row in self.db.execute(f"PRAGMA {'integrity_check' if deep else 'quick_check'}(3)").fetchall()]
+        if verdict != ["ok"]:
+            raise damaged(self.path, "; ".join(str(line) for line in verdict))
+
+    def back_up_daily(self, now: float | None = None) -> bool:
+        """Take the day's copy of the catalog unless it is there; returns whether one was taken. Raises as `open` does."""
+        with self._named_errors():
+            return backup.copy_daily(self.db, self.path, now)
+
+    def close(self) -> None:
+        """Close the calling thread's connection; the last one to close folds the write-ahead log into the file."""
+        db: Database | None = getattr(self._local, "db", None)
+        if db is not None:
+            self._local.db = None
+            db.close()
+
+    def _refuse_newer(self) -> None:
+        known = {migration.name for migration in migrations.pending(Database(memory=True))}
+        if unknown := [step.name for step in migrations.applied(self.db) if step.name not in known]:
+            self.close()
+            raise LongshelfError(
+                "newer_home",
+                f"The home {self.path.parent} was used by a newer version of Longshelf ({unknown[-1]}).",
+                "Use that version, or choose another home with --home DIR. Nothing was changed.",
+            )
+
+    def _upgrade(self, existing: bool) -> None:
+        self.db.enable_wal()
+        if not (pending := migrations.pending(self.db)):
+            return
+        if existing and migrations.applied(self.db):
+            backup.copy(self.db, self.path.with_name(f"{self.path.stem}.before-{pending[0].name}.db"))
+        # One transaction around all steps: two processes that open a new home at once must not both create its tables.
+        with self.transaction() as db:
+            migrations.apply(db)
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            named = _named(self.path, error)
+            if named is None:
+                raise
+            raise named from error
+
+
+def damaged(path: Path, detail: str) -> LongshelfError:
+    """The error for a catalog that can't be trusted."""
+    return LongshelfError(
+        "catalog_damaged",
+        f"The catalog {path} is damaged: {detail}.",
+        "Run `longshelf doctor --repair`: the damaged file is kept aside, and documents, what was remembered of them and chats are"
+        " brought back from the texts, the segments and the daily backup.",
+    )
+
+
+def _named(path: Path, error: sqlite3.DatabaseError) -> LongshelfError | None:
+    """What a primary result code of SQLite means to a person; None for those that are our own mistakes."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
+        return damaged(path, str(error))
+    if code == sqlite3.SQLITE_FULL:
+        return space.disk_full(path.parent)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return LongshelfError(
+            "busy", f"Another process keeps the catalog {path} locked.", "Wait until it has ended, or close it, and try again."
+        )
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_AUTH):
+        return LongshelfError(
+            "home", f"The catalog {path} can't be used: {error}.", "Check the disk and the folder's permissions, or choose another home."
+        )
+    return None

@@ -1,0 +1,237 @@
+"""The doctor: what is wrong in a home, why that can be, what to do; and the repair of all that can be repaired.
+
+The quick check compares names and sizes; the deep one reads every byte that is kept. Repair never touches a text that is whole or
+a segment that is good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import LongshelfError, Stopped
+from engine.library.library import Library
+from engine.library.texts import TextRecord
+from engine.store import durable
+
+_REPAIR = "Run `longshelf doctor --repair`."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """kind: stable word; what, cause, next: one sentence each; subject: digest, document id, path or row, for the repair."""
+
+    kind: str
+    what: str
+    cause: str
+    next: str
+    subject: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"kind": self.kind, "what": self.what, "cause": self.cause, "next": self.next}
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A problem and what was done about it, one sentence."""
+
+    problem: Problem
+    done: str
+
+
+def _never() -> bool:
+    return False
+
+
+def examine(
+    library: Library,
+    deep: bool = False,
+    stop: Callable[[], bool] = _never,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Problem]:
+    """All problems, worst first. deep: reads everything, about a second a GB; progress(done, total) in segments.
+
+    Changes nothing. Raises Stopped when `stop` says so.
+    """
+    problems = list(_in_catalog(library, deep))
+    if problems and problems[0].kind == "catalog_damaged":
+        return problems  # what it says about the rest can't be trusted
+    problems += _in_documents(library, deep)
+    problems += _in_segments(library, deep, stop, progress)
+    problems += _left_over(library)
+    return problems
+
+
+def repair(library: Library, problems: Sequence[Problem]) -> list[Repair]:
+    """Repair what can be, in the order given. For the holder of the writer lock.
+
+    A damaged catalog isn't among it: close the library and use `recovery.rebuild`.
+    """
+    repairs: dict[str, Callable[[Library, str], str]] = {
+        "catalog_rows": _delete_row,
+        "search_index": _rebuild_index,
+        "text_missing": _write_text,
+        "text_damaged": _write_text,
+        "document_lost": _restore_document,
+        "segment_missing": _lose_segment,
+        "segment_damaged": _lose_segment,
+        "segment_orphan": _remove_segment,
+        "temporary_file": _remove_file,
+        "removal_unfinished": _finish_removal,
+    }
+    return [Repair(problem, repairs[problem.kind](library, problem.subject)) for problem in problems if problem.kind in repairs]
+
+
+# ---- looking ----
+
+
+def _in_catalog(library: Library, deep: bool) -> Iterator[Problem]:
+    try:
+        library.catalog.check(deep)
+        orphans = library.catalog.rows("PRAGMA foreign_key_check")
+    except LongshelfError as error:
+        if error.kind != "catalog_damaged":
+            raise
+        yield Problem(error.kind, error.message, "A disk fault, or another program wrote into the file.", error.hint, "")
+        return
+    for row in orphans:
+        what = f"A row of {row['table']} belongs to one of {row['parent']} that is gone."
+        yield Problem("catalog_rows", what, "Another program changed the catalog.", _REPAIR, f"{row['table']} {row['rowid']}")
+    for index in ("parts_fts", "parts_words", "messages_fts") if deep else ():
+        try:
+            with library.catalog.transaction() as db:
+                db.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
+        except LongshelfError:
+            what = f"The search index {index} does not fit the text it is about."
+            yield Problem("search_index", what, "Another program changed the catalog.", _REPAIR, index)
+
+
+def _in_documents(library: Library, deep: bool) -> Iterator[Problem]:
+    kept = set(library.texts.ids())
+    for row in library.documents.all():
+        if row.id not in kept:
+            what = f"The kept text of {row.title!r} is missing."
+            yield Problem("text_missing", what, "The file was removed by another program.", _REPAIR, row.id)
+    for document_id in library.lost():
+        what = f"The text of document {document_id} is kept, but the catalog has lost it."
+        yield Problem("document_lost", what, "The program was killed while it was added.", _REPAIR, document_id)
+    for document_id in sorted(kept) if deep else ():
+        try:
+            library.texts.load(document_id)
+        except LongshelfError as error:
+            if error.kind == "text_damaged":
+                yield Problem(error.kind, error.message, "A disk fault, or another program wrote into the file.", _REPAIR, document_id)
+
+
+def _in_segments(library: Library, deep: bool, stop: Callable[[], bool], progress: Callable[[int, int], None]) -> Iterator[Problem]:
+    rows = {row["digest"]: row["bytes"] for row in library.catalog.rows("SELECT digest, bytes FROM segments ORDER BY digest")}
+    files = set(library.store.digests())
+    for number, (digest, size) in enumerate(rows.items()):
+        if stop():
+            raise Stopped
+        if fault := _fault(library, digest, size, deep, digest in files):
+            where = _whose(library, digest)
+            yield Problem(fault.kind, f"{fault.message}{where}", _CAUSES[fault.kind], _REPAIR, digest)
+        progress(number + 1, len(rows))
+    expected = {digest for part in _all_parts(library) for digest in part}
+    for digest in sorted(files - set(rows) - expected):
+        what = f"Segment {digest[:12]} belongs to no document."
+        yield Problem("segment_orphan", what, "The program was killed while it was kept or removed.", _REPAIR, digest)
+
+
+_CAUSES = {
+    "segment_missing": "The file was removed by another program.",
+    "segment_damaged": "A disk fault, or another program wrote into the file.",
+}
+
+
+def _fault(library: Library, digest: str, size: int, deep: bool, present: bool) -> LongshelfError | None:
+    if not present:
+        return LongshelfError("segment_missing", f"Segment {digest[:12]} is missing.")
+    try:
+        if deep:
+            library.store.verify(digest)
+        elif (found := library.store.size(digest)) != size:
+            return LongshelfError("segment_damaged", f"Segment {digest[:12]} has {found:,} bytes, not {size:,}.")
+    except LongshelfError as error:
+        if error.kind not in _CAUSES:
+            raise
+        return error
+    return None
+
+
+def _whose(library: Library, digest: str) -> str:
+    places = [f"part {part.ordinal + 1} of {library.documents.get(part.document_id).title!r}" for part in library.parts.having(digest)]
+    return f" It is in {', '.join(places)}." if places else ""
+
+
+def _all_parts(library: Library) -> Iterator[tuple[str, ...]]:
+    for row in library.documents.all():
+        yield from (part.expected for part in library.parts.of(row.id))
+
+
+def _left_over(library: Library) -> Iterator[Problem]:
+    for path in library.temporaries():
+        yield Problem("temporary_file", f"{path} was never finished.", "The program was killed while writing it.", _REPAIR, str(path))
+    for row in library.catalog.rows("SELECT id FROM removals"):
+        what = "Files of something that was removed are still there."
+        yield Problem("removal_unfinished", what, "The program was killed while removing it.", _REPAIR, str(row["id"]))
+
+
+# ---- repairing: each does it and says what was done ----
+
+
+def _delete_row(library: Library, subject: str) -> str:
+    table, rowid = subject.split()
+    with library.catalog.transaction() as db:
+        db.execute(f'DELETE FROM "{table}" WHERE rowid = ?', [int(rowid)])
+    return "The row was removed."
+
+
+def _rebuild_index(library: Library, subject: str) -> str:
+    with library.catalog.transaction() as db:
+        db.execute(f"INSERT INTO {subject} ({subject}) VALUES ('rebuild')")
+    return "The index was made again from the text."
+
+
+def _write_text(library: Library, subject: str) -> str:
+    if library.catalog.row("SELECT 1 FROM documents WHERE id = ?", [subject]) is None:
+        path = library.texts.path(subject)
+        durable.replace(path, path.with_name(path.name + ".damaged"))
+        return f"Its document is lost; the file is kept as {path.name}.damaged. Add the source again."
+    record: TextRecord = library.text_record(subject)
+    library.texts.save(record)
+    return "The text was written again from the catalog."
+
+
+def _restore_document(library: Library, subject: str) -> str:
+    restored, unreadable = library.restore_lost()
+    if subject in unreadable:
+        return _write_text(library, subject)
+    if any(row.id == subject for row in restored):
+        return "The document is back."
+    return "The document is back already."
+
+
+def _lose_segment(library: Library, subject: str) -> str:
+    parts = library.memory.lose(subject)
+    for part in parts:
+        library.documents.set_state(part.document_id, "queued", f"Part {part.ordinal + 1} of what was remembered is read again.")
+        library.jobs.add(part.document_id, part.model)
+    return "The segment was taken out; it is read again." if parts else "The segment was taken out."
+
+
+def _remove_segment(library: Library, subject: str) -> str:
+    library.store.remove(subject)
+    return "The file was removed."
+
+
+def _remove_file(library: Library, subject: str) -> str:
+    durable.remove(Path(subject))
+    return "The file was removed."
+
+
+def _finish_removal(library: Library, subject: str) -> str:
+    library.memory.finish_removals()
+    return "The files were removed."

@@ -1,0 +1,173 @@
+"""Full-text search: which parts a question is about, which chats and documents hold a phrase.
+
+Inside words of any script: the trigram indexes find three characters and more, shorter strings are found by looking at the text
+itself (two syllables are most of Korean's nouns).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.library.catalog import Catalog
+from engine.library.words import terms
+
+# BM25 (Robertson & Zaragoza 2009) with the constants SQLite's FTS5 uses, so that both kinds of scores add up.
+_K1 = 1.2
+_B = 0.75
+_TRIGRAM = 3
+_AROUND = 60  # characters of a message shown on each side of what was found
+
+_CHOSEN = "parts.document_id IN (SELECT value FROM json_each(:documents)) AND (:namespace IS NULL OR parts.namespace = :namespace)"
+
+
+@dataclass(frozen=True)
+class MessageHit:
+    """A message that holds what was searched for. excerpt: the place, on one line; start, end: where it is found within excerpt."""
+
+    chat_id: str
+    chat_title: str
+    message_id: int
+    role: str
+    excerpt: str
+    start: int
+    end: int
+
+
+class Search:
+    """Reads only; any thread."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def rank_parts(self, query: str, document_ids: Sequence[str], limit: int = 20, namespace: str | None = None) -> list[tuple[int, float]]:
+        """(part id, score) of the parts of these documents that share most with a question, best first.
+
+        Scores are BM25 sums, higher is better, comparable within one call only. Parts that share nothing are left out.
+        """
+        asked = terms(query)
+        scope = {"documents": json.dumps(list(document_ids)), "namespace": namespace}
+        lengths = {
+            int(row["id"]): max(1, int(row["length"]))
+            for row in self._catalog.rows(f'SELECT id, "end" - start AS length FROM parts WHERE {_CHOSEN}', scope)
+        }
+        if not lengths:
+            return []
+        scores = self._word_scores(asked.words, scope)
+        pieces = dict(asked.pieces)
+        # Names in code (JSONDecoder) hide words from the word index: what it doesn't know is sought inside words.
+        pieces |= {word: 1.0 for word in asked.words if len(word) > _TRIGRAM and not self._word_scores([word], scope)}
+        for piece, weight in pieces.items():
+            for part_id, score in self._piece_scores(piece, scope, lengths).items():
+                scores[part_id] = scores.get(part_id, 0.0) + weight * score
+        best = sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
+        return best[:limit]
+
+    def find_messages(self, query: str, limit: int = 100) -> list[MessageHit]:
+        """Messages that hold every word of the query (inside longer words too), newest first."""
+        condition, values = _holds_all("messages.text", "messages.id", "messages_fts", query)
+        if not values:
+            return []
+        rows = self._catalog.rows(
+            "SELECT messages.id, chat_id, role, text, chats.title FROM messages JOIN chats ON chats.id = chat_id"
+            f" WHERE {condition} ORDER BY messages.id DESC LIMIT ?",
+            [*values, limit],
+        )
+        return [MessageHit(row["chat_id"], row["title"], row["id"], row["role"], *_excerpt(row["text"], _split(query)[0])) for row in rows]
+
+    def find_chats(self, query: str) -> list[str]:
+        """Ids of chats whose title or messages hold every word of the query, most recently used first."""
+        condition, values = _holds_all("messages.text", "messages.id", "messages_fts", query)
+        if not values:
+            return []
+        titled = " AND ".join(["chats.title LIKE ? ESCAPE '\\'"] * len(_split(query)))
+        held = f"id IN (SELECT chat_id FROM messages WHERE {condition})"
+        sql = f"SELECT id FROM chats WHERE ({titled}) OR {held} ORDER BY updated_at DESC, id"
+        return [str(row["id"]) for row in self._catalog.rows(sql, [*(_like(word) for word in _split(query)), *values])]
+
+    def find_documents(self, query: str) -> list[str]:
+        """Ids of documents whose title, path or text holds every word of the query: those named so first."""
+        if not (words := _split(query)):
+            return []
+        named = " AND ".join(["(title LIKE ? ESCAPE '\\' OR path LIKE ? ESCAPE '\\')"] * len(words))
+        names = [_like(word) for word in words for _ in range(2)]
+        inside: list[str] = []
+        texts: list[str] = []
+        for word in words:
+            held = "text LIKE ? ESCAPE '\\'"
+            if len(word) >= _TRIGRAM:
+                indexed = "id IN (SELECT document_id FROM parts WHERE id IN (SELECT rowid FROM parts_fts WHERE parts_fts MATCH ?))"
+                held = f"({indexed} OR id NOT IN (SELECT document_id FROM parts) AND {held})"
+                texts.append(_quoted(word))
+            inside.append(held)
+            texts.append(_like(word))
+        sql = f"SELECT id, ({named}) AS named FROM documents WHERE named OR ({' AND '.join(inside)}) ORDER BY named DESC, added_at, id"
+        return [str(row["id"]) for row in self._catalog.rows(sql, [*names, *texts])]
+
+    def _word_scores(self, words: Sequence[str], scope: dict[str, str | None]) -> dict[int, float]:
+        if not words:
+            return {}
+        sql = (
+            "SELECT parts_words.rowid AS id, -bm25(parts_words) AS score FROM parts_words JOIN parts ON parts.id = parts_words.rowid"
+            f" WHERE parts_words MATCH :match AND {_CHOSEN}"
+        )
+        rows = self._catalog.rows(sql, scope | {"match": " OR ".join(_quoted(word) for word in words)})
+        return {int(row["id"]): float(row["score"]) for row in rows}
+
+    def _piece_scores(self, piece: str, scope: dict[str, str | None], lengths: dict[int, int]) -> dict[int, float]:
+        """BM25 of one string counted inside the text of the chosen parts."""
+        narrowed = "part_id IN (SELECT rowid FROM parts_fts WHERE parts_fts MATCH :match) AND" if len(piece) >= _TRIGRAM else ""
+        sql = (
+            "SELECT part_id, (length(text) - length(replace(lower(text), :piece, ''))) / length(:piece) AS count"
+            f" FROM part_texts JOIN parts ON parts.id = part_id WHERE {narrowed} instr(lower(text), :piece) AND {_CHOSEN}"
+        )
+        rows = self._catalog.rows(sql, scope | {"piece": piece, "match": _quoted(piece)})
+        rarity = math.log(1 + (len(lengths) - len(rows) + 0.5) / (len(rows) + 0.5))
+        average = sum(lengths.values()) / len(lengths)
+
+        def score(count: int, length: int) -> float:
+            return rarity * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length / average))
+
+        return {int(row["part_id"]): score(row["count"], lengths[row["part_id"]]) for row in rows}
+
+
+def _split(query: str) -> list[str]:
+    return unicodedata.normalize("NFC", query).split()
+
+
+def _quoted(word: str) -> str:
+    """A phrase of FTS5's query language, whatever characters it holds."""
+    return '"' + word.replace('"', '""') + '"'
+
+
+def _like(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
+
+
+def _holds_all(column: str, rowid: str, index: str, query: str) -> tuple[str, list[str]]:
+    """A condition that a row holds every word of the query, and its values."""
+    conditions: list[str] = []
+    values: list[str] = []
+    for word in _split(query):
+        if len(word) >= _TRIGRAM:
+            conditions.append(f"{rowid} IN (SELECT rowid FROM {index} WHERE {index} MATCH ?)")
+            values.append(_quoted(word))
+        else:
+            conditions.append(f"{column} LIKE ? ESCAPE '\\'")
+            values.append(_like(word))
+    return " AND ".join(conditions), values
+
+
+def _excerpt(text: str, word: str) -> tuple[str, int, int]:
+    """The words around the first place of `word`, on one line, and where it stands in them."""
+    at = max(0, text.lower().find(word.lower()))
+    before = " ".join(text[max(0, at - _AROUND) : at].split())
+    if before and text[at - 1].isspace():
+        before += " "
+    found = text[at : at + len(word)]
+    after = " ".join((found + text[at + len(word) : at + len(word) + _AROUND]).split())
+    return before + after, len(before), len(before) + len(found)

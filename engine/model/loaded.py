@@ -1,0 +1,52 @@
+"""A model in memory, with everything that reading and asking need of it."""
+
+from __future__ import annotations
+
+import platform
+from functools import cached_property
+
+import blake3
+import torch
+
+from engine.model import weights
+from engine.model.config import ModelConfig
+from engine.model.decoder import Decoder
+from engine.model.installed import InstalledModel
+from engine.model.tokenizer import Tokenizer
+from engine.store.format import VERSION, SegmentHeader
+from kernels import cpu
+
+
+class LoadedModel:
+    """One installed model, its weights in memory."""
+
+    def __init__(self, installed: InstalledModel) -> None:
+        self.installed = installed
+        self.name = installed.name
+        self.card = installed.card
+        self.config: ModelConfig = installed.config
+        self.decoder = Decoder(installed.config, weights.load(installed.folder, installed.config))
+        self.tokenizer: Tokenizer = installed.tokenizer()
+        self.namespace = namespace(installed)
+
+    def segment_header(self, parent: str, start: int, tokens: int) -> SegmentHeader:
+        c = self.config
+        return SegmentHeader(self.namespace, parent, start, tokens, c.layers, c.kv_heads, c.head_dim, "bfloat16", self.provenance)
+
+    @cached_property
+    def provenance(self) -> dict[str, str]:
+        """Kept with each segment and shown; never a reason for a miss."""
+        return {
+            "model": self.name,
+            "device": "cpu",
+            "isa": cpu.native() or "torch",
+            "machine": platform.machine(),
+            "threads": str(torch.get_num_threads()),
+            "torch": str(torch.__version__),
+        }
+
+
+def namespace(installed: InstalledModel) -> str:
+    """Identity of what K and V depend on beside the tokens: weights by content, config, stored dtype, layout. blake3 hex."""
+    parts = (installed.card.weights_digest, installed.config.identity, "bfloat16", str(VERSION))
+    return blake3.blake3("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,77 @@
+// Picks, at run time, the widest instruction set that both this library and this processor have.
+#include "attention.h"
+
+#define LONGSHELF_DECLARE(isa) void attend_##isa(const LsAttend*);
+LONGSHELF_DECLARE(baseline)
+#if defined(__x86_64__)
+LONGSHELF_DECLARE(avx2)
+LONGSHELF_DECLARE(avx512)
+#endif
+
+namespace {
+
+struct Isa {
+  const char* name;
+  AttendFunction attend;
+  bool runs;
+};
+
+// From the plainest to the widest.
+Isa* table(int* count) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  static Isa all[] = {
+      {"baseline", attend_baseline, true},
+      {"avx2", attend_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
+      {"avx512", attend_avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")},
+  };
+#else
+  static Isa all[] = {{"baseline", attend_baseline, true}};
+#endif
+  *count = sizeof all / sizeof all[0];
+  return all;
+}
+
+const Isa* chosen = nullptr;
+
+const Isa* current() {
+  if (!chosen) {
+    int count;
+    Isa* all = table(&count);
+    for (int i = 0; i < count; i++)
+      if (all[i].runs) chosen = &all[i];
+  }
+  return chosen;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ls_abi(void) { return 1; }
+
+const char* ls_isa(void) { return current()->name; }
+
+// Name of the i-th instruction set that this processor runs, or null after the last.
+const char* ls_isa_name(int index) {
+  int count;
+  Isa* all = table(&count);
+  for (int i = 0; i < count; i++)
+    if (all[i].runs && index-- == 0) return all[i].name;
+  return nullptr;
+}
+
+// Use this instruction set from now on (tests, comparisons). Gives 0 if the processor can't.
+int ls_use_isa(const char* name) {
+  int count;
+  Isa* all = table(&count);
+  for (int i = 0; i < count; i++)
+    if (all[i].runs && __builtin_strcmp(all[i].name, name) == 0) {
+      chosen = &all[i];
+      return 1;
+    }
+  return 0;
+}
+
+void ls_attend(const LsAttend* call) { current()->attend(call); }
+}

@@ -1,0 +1,99 @@
+// Vectors of floats, as wide as the instruction set this file is compiled for (4, 8 or 16 lanes).
+//
+// Written with the vector extensions that GCC and Clang share, so that one source gives SSE2, AVX2, AVX-512 and NEON code;
+// only the horizontal reduction has hand-picked shuffles. All functions are pure and inline.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int W = 16;
+#elif defined(__AVX2__)
+constexpr int W = 8;
+#else
+constexpr int W = 4;
+#endif
+
+typedef float F __attribute__((vector_size(W * 4)));
+typedef int32_t I __attribute__((vector_size(W * 4)));
+typedef uint32_t U __attribute__((vector_size(W * 4)));
+typedef uint16_t H __attribute__((vector_size(W * 2)));
+
+inline F splat(float x) { return x - F{}; }
+
+inline F load(const float* p) {
+  F v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+inline void store(float* p, F v) { std::memcpy(p, &v, sizeof v); }
+
+// bf16 is the upper half of an IEEE single.
+inline F load(const uint16_t* p) {
+  H h;
+  std::memcpy(&h, p, sizeof h);
+  U u = __builtin_convertvector(h, U) << 16;
+  F v;
+  std::memcpy(&v, &u, sizeof v);
+  return v;
+}
+
+// e^x for x <= 0, relative error below 2e-7; 0 below -87. Range reduction by ln 2 in two parts, then a polynomial of degree 6.
+inline F exp_nonpositive(F x) {
+  const F low = splat(-87.0f);
+  I small = x < low;
+  x = small ? low : x;
+  F n = x * 1.44269504f + 12582912.0f;  // 1.5 * 2^23: the addition rounds to an integer
+  n -= 12582912.0f;
+  F r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  F p = splat(1.3981999507e-3f);
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  I e = (__builtin_convertvector(n, I) + 127) << 23;
+  F scale;
+  std::memcpy(&scale, &e, sizeof scale);
+  F y = p * scale;
+  return small ? F{} : y;
+}
+
+inline float sum(F v) {
+  float total[W];
+  store(total, v);
+  for (int width = W / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; i++) total[i] += total[i + width];
+  return total[0];
+}
+
+// The sums over the lanes of four vectors.
+inline void sum4(F a, F b, F c, F d, float* out) {
+#if defined(__AVX512F__)
+  __m512 ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+  __m512 cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+  __m512d lo = _mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd));
+  __m512d hi = _mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd));
+  __m512 t = _mm512_add_ps(_mm512_castpd_ps(lo), _mm512_castpd_ps(hi));
+  __m256 h = _mm256_add_ps(_mm512_castps512_ps256(t), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(t), 1)));
+  _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
+#elif defined(__AVX2__)
+  __m256 t = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1)));
+#else
+  out[0] = sum(a);
+  out[1] = sum(b);
+  out[2] = sum(c);
+  out[3] = sum(d);
+#endif
+}
+
+}  // namespace

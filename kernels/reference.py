@@ -1,0 +1,93 @@
+"""What each kernel means, in plain torch: the definition the native and GPU kernels are tested against.
+
+Also the fallback where no native library could be built: the same results within rounding, slower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of keys and values of one layer that packed rows [row_begin, row_end) read.
+
+    k, v: [Hkv, T, D], bfloat16 or float32, equal strides, rows of D contiguous; position: of the first token in its sequence.
+    """
+
+    k: torch.Tensor
+    v: torch.Tensor
+    position: int
+    row_begin: int
+    row_end: int
+
+
+def attend(
+    q: torch.Tensor,
+    positions: torch.Tensor,
+    blocks: list[Block],
+    scale: float,
+    scores: torch.Tensor | None = None,
+    score_rows: tuple[int, int] = (0, 0),
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Dense attention of packed rows over a list of blocks, without expanding KV heads.
+
+    q: [N, Hq, D] float; positions: [N] int, a row sees the keys of its blocks at positions <= its own. Blocks stand in order of
+    position for each row. Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype; a row that sees nothing has out 0 and lse -inf.
+    scores: [Hkv, keys] float, keys = the blocks' lengths added up; the probabilities of rows score_rows, summed over the query
+    heads of a KV head, are added to it.
+    """
+    rows, heads, dim = q.shape
+    kv_heads = blocks[0].k.shape[0] if blocks else 1
+    group = heads // kv_heads
+    packed = q.reshape(rows, kv_heads, group, dim).permute(1, 0, 2, 3)  # [Hkv, N, G, D]
+    total_max = torch.full((kv_heads, rows, group), -torch.inf, dtype=q.dtype)
+    total_sum = torch.zeros((kv_heads, rows, group), dtype=q.dtype)
+    total = torch.zeros((kv_heads, rows, group, dim), dtype=q.dtype)
+    logits = [_logits(packed, positions, block, scale) for block in blocks]
+    for block, logit in zip(blocks, logits, strict=True):
+        part = slice(block.row_begin, block.row_end)
+        top = torch.maximum(total_max[:, part], logit.amax(-1))
+        finite = torch.where(torch.isfinite(top), top, 0)
+        weights = torch.exp(logit - finite[..., None])
+        old = torch.exp(total_max[:, part] - finite)
+        total_sum[:, part] = total_sum[:, part] * old + weights.sum(-1)
+        total[:, part] = total[:, part] * old[..., None] + _mix(weights, block.v)
+        total_max[:, part] = top
+    seen = total_sum > 0
+    out = torch.where(seen[..., None], total / total_sum.clamp_min(torch.finfo(q.dtype).tiny)[..., None], 0)
+    lse = torch.where(seen, total_max + torch.log(total_sum), -torch.inf)
+    if scores is not None:
+        _add_scores(scores, blocks, logits, lse, score_rows)
+    return out.permute(1, 0, 2, 3).reshape(rows, heads, dim), lse.permute(1, 0, 2).reshape(rows, heads)
+
+
+def _logits(packed: torch.Tensor, positions: torch.Tensor, block: Block, scale: float) -> torch.Tensor:
+    """[Hkv, rows of the block, G, T], -inf where a row may not see a key."""
+    q = packed[:, block.row_begin : block.row_end]
+    kv_heads, rows, group, dim = q.shape
+    logits = torch.bmm(q.reshape(kv_heads, rows * group, dim), block.k.to(q.dtype).transpose(1, 2)) * scale
+    logits = logits.view(kv_heads, rows, group, -1)
+    key_positions = torch.arange(block.position, block.position + block.k.shape[1])
+    hidden = key_positions[None, :] > positions[block.row_begin : block.row_end, None]
+    return logits.masked_fill(hidden[None, :, None, :], -torch.inf)
+
+
+def _mix(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    kv_heads, rows, group, keys = weights.shape
+    return torch.bmm(weights.view(kv_heads, rows * group, keys), v.to(weights.dtype)).view(kv_heads, rows, group, -1)
+
+
+def _add_scores(
+    scores: torch.Tensor, blocks: list[Block], logits: list[torch.Tensor], lse: torch.Tensor, chosen: tuple[int, int]
+) -> None:
+    offset = 0
+    for block, logit in zip(blocks, logits, strict=True):
+        begin, end = max(chosen[0], block.row_begin), min(chosen[1], block.row_end)
+        if begin < end:
+            part = logit[:, begin - block.row_begin : end - block.row_begin]
+            probabilities = torch.exp(part - lse[:, begin:end, :, None]).nan_to_num(0.0)
+            scores[:, offset : offset + block.k.shape[1]] += probabilities.sum((1, 2)).to(scores.dtype)
+        offset += block.k.shape[1]

@@ -1,0 +1,96 @@
+"""Which models a home has, which one is used, and what a damaged one says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.errors import LongshelfError
+from engine.home import Home
+from engine.model.install import install_gguf
+from engine.model.installed import Models
+from tests.engine.model import tiny_gguf
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").open()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return tiny_gguf.write(tmp_path / "tiny.gguf")
+
+
+def test_without_a_model_the_next_step_is_named(home: Home) -> None:
+    with pytest.raises(LongshelfError) as caught:
+        Models(home).open()
+    assert (caught.value.kind, "models fetch" in caught.value.hint) == ("no_model", True)
+    assert Models(home).current() is None
+
+
+def test_the_chosen_model_stays_chosen(home: Home, source: Path) -> None:
+    install_gguf(home, source, "a")
+    install_gguf(home, source, "b")
+    assert Models(home).current() == "a"
+    Models(home).use("b")
+    assert Models(home).open().name == "b"
+
+
+def test_when_the_chosen_one_is_removed_another_serves(home: Home, source: Path) -> None:
+    install_gguf(home, source, "a")
+    install_gguf(home, source, "b")
+    Models(home).use("b")
+    Models(home).remove("b")
+    assert (Models(home).names(), Models(home).current()) == (["a"], "a")
+    assert list(home.models.glob(".install-*")) == []
+
+
+def test_an_unknown_name_is_an_error(home: Home) -> None:
+    for act in (Models(home).use, Models(home).remove, Models(home).open):
+        with pytest.raises(LongshelfError) as caught:
+            act("nobody")
+        assert caught.value.kind == "unknown_model"
+
+
+def test_the_list_offers_the_default_model_beside_the_installed_ones(home: Home, source: Path) -> None:
+    install_gguf(home, source, "mine")
+    rows = Models(home).list()
+    assert [(row["name"], row["installed"], row["current"]) for row in rows] == [("mine", True, True), ("smollm2", False, False)]
+    assert rows[0].keys() == rows[1].keys()
+    assert rows[1]["bytes"] == 92_871_040
+    json.dumps(rows)
+
+
+def test_a_damaged_model_is_listed_with_its_problem_and_can_be_removed(home: Home, source: Path) -> None:
+    install_gguf(home, source, "mine")
+    weights = home.models / "mine" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    models = Models(home)
+    assert "damaged" in models.list()[0]["problem"]
+    with pytest.raises(LongshelfError) as caught:
+        models.open("mine")
+    assert caught.value.kind == "model_damaged"
+    models.remove("mine")
+    assert models.names() == []
+
+
+def test_a_flipped_bit_in_the_weights_is_found_by_verify(home: Home, source: Path) -> None:
+    model = Models(home).open(install_gguf(home, source))
+    model.verify()
+    content = bytearray(model.weights.read_bytes())
+    content[-1] ^= 1
+    model.weights.write_bytes(content)
+    with pytest.raises(LongshelfError) as caught:
+        model.verify()
+    assert caught.value.kind == "model_damaged"
+
+
+def test_a_card_of_a_later_version_is_refused(home: Home, source: Path) -> None:
+    path = home.models / install_gguf(home, source) / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
+    with pytest.raises(LongshelfError) as caught:
+        Models(home).open()
+    assert caught.value.kind == "newer_home"
