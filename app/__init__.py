@@ -1,1 +1,1 @@
-"""What the person sees: the window, in PySide6. It imports no torch and knows no tensor; everything it shows comes from the engine process."""
+"""What the person sees: the window, in PySide6. It knows no tensor; everything it shows comes from the engine process."""

@@ -157,6 +157,7 @@ class Engine(QObject):
 
     def _launch(self) -> None:
         if not self._process.running:  # a running one says `ready` when it listens
+            self._mourned = False
             self._process.start()
 
     def _on_connected(self) -> None:
@@ -178,12 +179,12 @@ class Engine(QObject):
 
     def _on_socket_error(self, error: QLocalSocket.LocalSocketError) -> None:
         """Nobody behind the socket: what an engine left when it died. A new one takes its place."""
-        if self._closing or self.about or self._socket.state() is not QLocalSocket.LocalSocketState.UnconnectedState:
-            return
+        if self._closing or self.about or error is QLocalSocket.LocalSocketError.PeerClosedError:
+            return  # who closes an open line is told by `disconnected`
         if self._process.running:
             QTimer.singleShot(_RESTART_MS, self, self._connect)
         else:
-            self._launch()
+            QTimer.singleShot(0, self, self._launch)  # once the socket has come to rest
 
     def _on_disconnected(self) -> None:
         if not self._closing and not self._mourned:

@@ -1,11 +1,11 @@
-"""What stands in the chat before its first question: the offer of a model at the very first start, then the handbook with questions to click."""
+"""What stands in the chat before its first question: at the very first start the offer of a model, then questions to click."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 import resources
 from app import words
@@ -48,7 +48,6 @@ class StartPage(QScrollArea):
         self._suggestions = QVBoxLayout()
 
         card = QFrame(objectName="card")
-        card.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         card.setMaximumWidth(self.fontMetrics().averageCharWidth() * 90)
         inside = QVBoxLayout(card)
         margin = self.fontMetrics().height()
@@ -166,27 +165,24 @@ class StartPage(QScrollArea):
         self._text.setText(text)
 
     def _offer(self) -> str:
-        return "\n\n".join(
-            (
-                self.tr(
-                    "Longshelf reads a long document once, remembers it on this computer and answers questions about it, with the place in the "
-                    "source beside every answer. Nothing leaves this computer."
-                ),
-                self.tr(
-                    "To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes about "
-                    "270 MB on disk. It is the only time the network is used."
-                ),
-                self.tr(
-                    "It is a trial model: small, quick, and English only. It finds places well, but its answers are often wrong, and it can't "
-                    "reason, calculate or read other languages well. Larger models can be installed later."
-                ),
-            )
+        purpose = self.tr(
+            "Longshelf reads a long document once, remembers it on this computer and answers questions about it, with the place in "
+            "the source beside every answer. Nothing leaves this computer."
         )
+        download = self.tr(
+            "To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes "
+            "about 270 MB on disk. It is the only time the network is used."
+        )
+        limits = self.tr(
+            "It is a trial model: small, quick, and English only. It finds places well, but its answers are often wrong, and it "
+            "can't reason, calculate or read other languages well. Larger models can be installed later."
+        )
+        return "\n\n".join((purpose, download, limits))
 
     def _invitation(self) -> str:
         return self.tr(
-            "Drop files or a folder anywhere on this window, paste a path, or choose files. Plain text, Markdown and source code are read. The "
-            "document is read once; you can ask as soon as its first part is finished."
+            "Drop files or a folder anywhere on this window, paste a path, or choose files. Plain text, Markdown and source code "
+            "are read. The document is read once; you can ask as soon as its first part is finished."
         )
 
     def _question_title(self) -> str:

@@ -20,20 +20,23 @@ TRANSLATIONS = Path(resources.__file__).parent / "translations"
 
 
 def choose(setting: str = "system") -> str:
-    """"en" or "ko"."""
+    """ "en" or "ko"."""
     for candidate in (os.environ.get("LONGSHELF_LANGUAGE", ""), setting, *QLocale.system().uiLanguages()):
         if (code := candidate.replace("_", "-").split("-")[0].lower()) in SPOKEN:
             return code
     return "en"
 
 
-def install(application: QCoreApplication, language: str) -> None:
-    """From here on the application speaks `language`, Qt's own dialogs included."""
+def install(application: QCoreApplication, language: str) -> list[QTranslator]:
+    """From here on the application speaks `language`, Qt's own dialogs included. Returns what was installed."""
     QLocale.setDefault(QLocale(QLocale.Language.Korean) if language == "ko" else QLocale(QLocale.Language.English))
+    translators: list[QTranslator] = [Sentences(TRANSLATIONS / f"longshelf_{language}.ts", application)]
     toolkit = QTranslator(application)
     if language != "en" and toolkit.load(f"qtbase_{language}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
-        application.installTranslator(toolkit)
-    application.installTranslator(Sentences(TRANSLATIONS / f"longshelf_{language}.ts", application))
+        translators.insert(0, toolkit)  # the last one installed is asked first: our words win
+    for translator in translators:
+        application.installTranslator(translator)
+    return translators
 
 
 class Sentences(QTranslator):

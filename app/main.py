@@ -7,15 +7,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from app import language, single
-from app.engine_client import Engine
-from app.preferences import Preferences
-from app.theme import Theme
 from engine.home import Home
+
+if TYPE_CHECKING:
+    from app.window import Window
 
 
 def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_window: bool = False) -> int:
@@ -33,11 +34,16 @@ def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_w
     if not (new_window or until_shown) and single.hand_over(home, list(files)):
         return 0
 
+    # Late: a start that only hands its files over needs none of this.
+    from app import trouble, window
+    from app.engine_client import Engine
+    from app.preferences import Preferences
+    from app.theme import Theme
+
     preferences = Preferences(home)
     spoken = language.choose(preferences.language)
     language.install(application, spoken)
     Theme(application, preferences.theme)
-    from app import trouble, window  # after the language: some of their sentences are said at once
 
     shown = window.Window(Engine(home), preferences, spoken)
     trouble.catch_our_bugs(home, shown.trouble)
@@ -60,7 +66,7 @@ def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_w
     return application.exec()
 
 
-def _come_forward(shown: window.Window, files: list[Path]) -> None:  # noqa: F821  imported late
+def _come_forward(shown: Window, files: list[Path]) -> None:
     shown.showNormal() if shown.isMinimized() else shown.show()
     shown.raise_()
     shown.activateWindow()

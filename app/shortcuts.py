@@ -16,7 +16,10 @@ class ShortcutsDialog(QDialog):
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         model = QStandardItemModel(0, 3, self)
         model.setHorizontalHeaderLabels([self.tr("Key"), self.tr("Command"), self.tr("What it does")])
-        rows = [("Enter", self.tr("Send"), self.tr("Send the question")), ("Shift+Enter", self.tr("New line"), self.tr("Break the line in a question"))]
+        rows = [
+            ("Enter", self.tr("Send"), self.tr("Send the question")),
+            ("Shift+Enter", self.tr("New line"), self.tr("Break the line in a question")),
+        ]
         rows += [
             (
                 ", ".join(keys.toString(QKeySequence.SequenceFormat.NativeText) for keys in action.shortcuts()),

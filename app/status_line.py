@@ -14,6 +14,7 @@ class StatusLine(QStatusBar):
         self._mirror = mirror
         self._downloading = False
         self._label = QLabel()
+        self._label.setIndent(self.fontMetrics().averageCharWidth())
         self.addWidget(self._label, 1)
         mirror.status_changed.connect(lambda _: self._say())
         mirror.documents_changed.connect(lambda _: self._say())

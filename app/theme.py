@@ -24,15 +24,17 @@ _MONOSPACE_HANGUL_FAMILIES = ("Noto Sans Mono CJK KR", "D2Coding", "NanumGothicC
 _SCHEMES = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system": Qt.ColorScheme.Unknown}
 
 _LIGHT = {
-    "Window": "#f3f1ec", "WindowText": "#22252a", "Base": "#fdfcfa", "AlternateBase": "#f0ede6", "Text": "#22252a", "PlaceholderText": "#6f7278",
-    "Button": "#eae7e0", "ButtonText": "#22252a", "BrightText": "#ffffff", "Link": "#1b626b", "LinkVisited": "#1b626b", "Accent": "#1f6b74",
-    "Highlight": "#1f6b74", "HighlightedText": "#ffffff", "ToolTipBase": "#fdfcfa", "ToolTipText": "#22252a", "Light": "#ffffff",
+    "Window": "#f3f1ec", "WindowText": "#22252a", "Base": "#fdfcfa", "AlternateBase": "#f0ede6", "Text": "#22252a",
+    "PlaceholderText": "#6f7278", "Button": "#eae7e0", "ButtonText": "#22252a", "BrightText": "#ffffff",
+    "Link": "#1b626b", "LinkVisited": "#1b626b", "Accent": "#1f6b74", "Highlight": "#1f6b74",
+    "HighlightedText": "#ffffff", "ToolTipBase": "#fdfcfa", "ToolTipText": "#22252a", "Light": "#ffffff",
     "Midlight": "#e4e1d9", "Mid": "#c9c5bb", "Dark": "#a5a199", "Shadow": "#7d7a73",
 }  # fmt: skip
 _DARK = {
-    "Window": "#212327", "WindowText": "#e4e2dc", "Base": "#1a1c1f", "AlternateBase": "#26282c", "Text": "#e4e2dc", "PlaceholderText": "#9a9a96",
-    "Button": "#2d3035", "ButtonText": "#e4e2dc", "BrightText": "#ffffff", "Link": "#79c4c4", "LinkVisited": "#79c4c4", "Accent": "#5aabae",
-    "Highlight": "#2f7f86", "HighlightedText": "#ffffff", "ToolTipBase": "#2d3035", "ToolTipText": "#e4e2dc", "Light": "#3a3d43",
+    "Window": "#212327", "WindowText": "#e4e2dc", "Base": "#1a1c1f", "AlternateBase": "#26282c", "Text": "#e4e2dc",
+    "PlaceholderText": "#9a9a96", "Button": "#2d3035", "ButtonText": "#e4e2dc", "BrightText": "#ffffff",
+    "Link": "#79c4c4", "LinkVisited": "#79c4c4", "Accent": "#5aabae", "Highlight": "#2f7f86",
+    "HighlightedText": "#ffffff", "ToolTipBase": "#2d3035", "ToolTipText": "#e4e2dc", "Light": "#3a3d43",
     "Midlight": "#34373c", "Mid": "#44474d", "Dark": "#141518", "Shadow": "#0c0d0f",
 }  # fmt: skip
 _SIGNALS = {"good": ("#2c7a4b", "#7cc796"), "attention": ("#96600d", "#e0b05c"), "bad": ("#b3362e", "#ee8d84")}
@@ -95,7 +97,7 @@ def is_dark() -> bool:
 
 
 def signal_colour(name: str) -> QColor:
-    """"good", "attention" or "bad", readable on the current base. Colour is never the only sign: an icon and words say the same."""
+    """ "good", "attention" or "bad", readable on the current base. Colour is never the only sign: an icon and words say the same."""
     return QColor(_SIGNALS[name][is_dark()])
 
 

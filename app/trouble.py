@@ -33,32 +33,82 @@ def explain(error: LongshelfError) -> Trouble:
     if error.kind in ("engine_lost", "engine_fault") and own is not None:
         return Trouble(own[0], own[1], _translate("Trouble", "Documents, chats and your question are kept."), _joined(error))
     if own is None or QLocale().language() is QLocale.Language.English:
-        return Trouble(error.message, error.hint, details="" if own is None else error.kind)
+        return Trouble(error.message, error.hint)
     return Trouble(own[0], own[1], details=_joined(error))
 
 
 def _own_words() -> dict[str, tuple[str, str]]:
     """kind → what happened, next step."""
-    tr = _translate
     return {
-        "engine_lost": (tr("Trouble", "The engine stopped unexpectedly."), tr("Trouble", "It is started again; ask the question once more.")),
-        "engine_fault": (tr("Trouble", "Something in Longshelf went wrong."), tr("Trouble", "Try again. If it happens again, report the details.")),
-        "not_found": (tr("Trouble", "This file or entry was not found."), tr("Trouble", "Check whether it was moved or deleted.")),
-        "no_text": (tr("Trouble", "There is no text in it."), tr("Trouble", "A scan needs text recognition first.")),
-        "unreadable": (tr("Trouble", "The file can't be opened."), tr("Trouble", "Check its permissions.")),
-        "binary": (tr("Trouble", "This is not a text file."), tr("Trouble", "Add plain text, Markdown or source code.")),
-        "too_large": (tr("Trouble", "The file is too large."), tr("Trouble", "Split it into smaller files.")),
-        "undecodable": (tr("Trouble", "The encoding of the text was not recognised."), tr("Trouble", "Save it as UTF-8 and add it again.")),
-        "unsupported": (tr("Trouble", "This format can't be read yet."), tr("Trouble", "This version reads plain text, Markdown and source code.")),
-        "no_model": (tr("Trouble", "No model is installed."), tr("Trouble", "Install one from the start page.")),
-        "disk_full": (tr("Trouble", "The disk is full."), tr("Trouble", "Free some space, then resume; what is read is kept.")),
-        "segment_damaged": (tr("Trouble", "A piece of a document's memory is damaged."), tr("Trouble", "It is not used. Read the document again.")),
-        "segment_missing": (tr("Trouble", "A piece of a document's memory is missing."), tr("Trouble", "Read the document again.")),
-        "catalog_damaged": (tr("Trouble", "The catalog is damaged."), tr("Trouble", "Run “longshelf doctor --repair” in a terminal.")),
-        "newer_home": (tr("Trouble", "This home was made by a newer version."), tr("Trouble", "Update Longshelf.")),
-        "home": (tr("Trouble", "The home folder can't be used."), tr("Trouble", "Choose another with --home.")),
-        "network": (tr("Trouble", "The download failed."), tr("Trouble", "Check the connection and try again.")),
-    }  # fmt: skip
+        "engine_lost": (
+            _translate("Trouble", "The engine stopped unexpectedly."),
+            _translate("Trouble", "It is started again; ask the question once more."),
+        ),
+        "engine_fault": (
+            _translate("Trouble", "Something in Longshelf went wrong."),
+            _translate("Trouble", "Try again. If it happens again, report the details."),
+        ),
+        "not_found": (
+            _translate("Trouble", "This file or entry was not found."),
+            _translate("Trouble", "Check whether it was moved or deleted."),
+        ),
+        "no_text": (
+            _translate("Trouble", "There is no text in it."),
+            _translate("Trouble", "A scan needs text recognition first."),
+        ),
+        "unreadable": (
+            _translate("Trouble", "The file can't be opened."),
+            _translate("Trouble", "Check its permissions."),
+        ),
+        "binary": (
+            _translate("Trouble", "This is not a text file."),
+            _translate("Trouble", "Add plain text, Markdown or source code."),
+        ),
+        "too_large": (
+            _translate("Trouble", "The file is too large."),
+            _translate("Trouble", "Split it into smaller files."),
+        ),
+        "undecodable": (
+            _translate("Trouble", "The encoding of the text was not recognised."),
+            _translate("Trouble", "Save it as UTF-8 and add it again."),
+        ),
+        "unsupported": (
+            _translate("Trouble", "This format can't be read yet."),
+            _translate("Trouble", "This version reads plain text, Markdown and source code."),
+        ),
+        "no_model": (
+            _translate("Trouble", "No model is installed."),
+            _translate("Trouble", "Install one from the start page."),
+        ),
+        "disk_full": (
+            _translate("Trouble", "The disk is full."),
+            _translate("Trouble", "Free some space, then resume; what is read is kept."),
+        ),
+        "segment_damaged": (
+            _translate("Trouble", "A piece of a document's memory is damaged."),
+            _translate("Trouble", "It is not used. Read the document again."),
+        ),
+        "segment_missing": (
+            _translate("Trouble", "A piece of a document's memory is missing."),
+            _translate("Trouble", "Read the document again."),
+        ),
+        "catalog_damaged": (
+            _translate("Trouble", "The catalog is damaged."),
+            _translate("Trouble", "Run “longshelf doctor --repair” in a terminal."),
+        ),
+        "newer_home": (
+            _translate("Trouble", "This home was made by a newer version."),
+            _translate("Trouble", "Update Longshelf."),
+        ),
+        "home": (
+            _translate("Trouble", "The home folder can't be used."),
+            _translate("Trouble", "Choose another with --home."),
+        ),
+        "network": (
+            _translate("Trouble", "The download failed."),
+            _translate("Trouble", "Check the connection and try again."),
+        ),
+    }
 
 
 def _joined(error: LongshelfError) -> str:

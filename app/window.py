@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFileDialog, QMainWindow, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QFileDialog, QMainWindow, QMessageBox, QSplitter, QVBoxLayout, QWidget
 
 import resources
-from app import theme
+from app import menus, theme
 from app.adding import Adder, paths_in
 from app.chat.pane import ChatPane
 from app.commands import Commands
@@ -62,7 +72,7 @@ class Window(QMainWindow):
         layout.addWidget(self._panes, 1)
         self.setCentralWidget(page)
         self.overlay = DropOverlay(self)
-        self._fill_menus()
+        menus.fill(self.menuBar(), self.commands)
         self._connect()
         self._restore_geometry()
 
@@ -74,6 +84,14 @@ class Window(QMainWindow):
         if not self._was_painted:
             self._was_painted = True
             QTimer.singleShot(0, self, self.painted.emit)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not event.spontaneous() and not self._was_painted:
+            panes = self.preferences.bytes_of("panes")
+            if panes is None or not self._panes.restoreState(panes):
+                width = self._panes.width()
+                self._panes.setSizes([width * 22 // 100, width * 45 // 100, width * 33 // 100])
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self.keep()
@@ -143,27 +161,11 @@ class Window(QMainWindow):
         self.start.downloading.connect(self.status.set_downloading)
         self.mirror.chats_changed.connect(lambda _: self.library.select_chat(self.chat.conversation.id))
 
-    def _fill_menus(self) -> None:
-        commands = self.commands
-        bar = self.menuBar()
-        _fill(bar.addMenu(self.tr("&File")), commands.add_files, commands.add_folder, commands.paste_path, None, commands.export_chat, None,
-              commands.settings, None, commands.quit)  # fmt: skip
-        _fill(bar.addMenu(self.tr("&Chat")), commands.new_chat, commands.choose_documents, commands.focus_question, None, commands.stop,
-              commands.regenerate, commands.copy_answer, commands.latest)  # fmt: skip
-        _fill(bar.addMenu(self.tr("&Documents")), commands.ask_about, commands.show_file, commands.show_skipped, None, commands.pause,
-              commands.resume, commands.retry, commands.cancel, None, commands.pause_all, commands.resume_all, None, commands.remove)  # fmt: skip
-        _fill(bar.addMenu(self.tr("&View")), commands.search, commands.next_pane, None, commands.show_library, commands.show_source, None,
-              commands.next_citation, commands.previous_citation)  # fmt: skip
-        _fill(bar.addMenu(self.tr("&Help")), commands.handbook, commands.shortcuts, commands.about)
-
     def _restore_geometry(self) -> None:
         character = self.fontMetrics().averageCharWidth()
         if (saved := self.preferences.bytes_of("window")) is None or not self.restoreGeometry(saved):
             available = self.screen().availableSize()
             self.resize(min(character * 185, available.width()), min(self.fontMetrics().height() * 46, available.height()))
-        panes: QByteArray | None = self.preferences.bytes_of("panes")
-        if panes is None or not self._panes.restoreState(panes):
-            self._panes.setSizes([character * 38, character * 90, character * 57])
 
     def _choose_files(self) -> None:
         files, _ = QFileDialog.getOpenFileNames(self, self.tr("Add documents"))
@@ -177,7 +179,9 @@ class Window(QMainWindow):
         if paths := paths_in(QGuiApplication.clipboard().mimeData()):
             self.add(paths)
         else:
-            self.trouble.tell(Trouble(self.tr("No path was copied."), self.tr("Copy a file in the file manager, or its path, and try again.")))
+            self.trouble.tell(
+                Trouble(self.tr("No path was copied."), self.tr("Copy a file in the file manager, or its path, and try again."))
+            )
 
     def _search(self) -> None:
         self.commands.show_library.setChecked(True)
@@ -206,7 +210,9 @@ class Window(QMainWindow):
         if not (chat := self.chat.conversation.id):
             return
         filters = {self.tr("Markdown (*.md)"): "markdown", self.tr("JSON (*.json)"): "json"}
-        name = "".join(character if character.isalnum() or character in " -_" else " " for character in self.chat.conversation.title).strip()
+        name = "".join(
+            character if character.isalnum() or character in " -_" else " " for character in self.chat.conversation.title
+        ).strip()
         file, chosen = QFileDialog.getSaveFileName(self, self.tr("Export chat"), f"{name or 'chat'}.md", ";;".join(filters))
         if file:
             form = "json" if file.endswith(".json") else filters.get(chosen, "markdown")
@@ -247,18 +253,11 @@ class Window(QMainWindow):
         if again:
             self.trouble.tell(explain(error))
         else:
-            self.trouble.tell(explain(error), self.tr("Start the engine"), self.engine.restart)
+            told = replace(explain(error), next_step=self.tr("It stopped several times and was not started again."))
+            self.trouble.tell(told, self.tr("Start the engine"), self.engine.restart)
 
     def _tell(self, error: LongshelfError) -> None:
         self.trouble.tell(explain(error))
-
-
-def _fill(menu: QMenu, *actions: QAction | None) -> None:
-    for action in actions:
-        if action is None:
-            menu.addSeparator()
-        else:
-            menu.addAction(action)
 
 
 def korean_font_trouble() -> Trouble | None:

@@ -38,7 +38,11 @@ def duration(seconds: float) -> str:
     if minutes < 90:
         return _translate("Words", "{0} min").format(number(minutes))
     hours, minutes = divmod(minutes, 60)
-    return _translate("Words", "{0} h {1} min").format(number(hours), minutes) if hours < 10 else _translate("Words", "{0} h").format(number(hours))
+    return (
+        _translate("Words", "{0} h {1} min").format(number(hours), minutes)
+        if hours < 10
+        else _translate("Words", "{0} h").format(number(hours))
+    )
 
 
 def time_left(seconds: float | None) -> str:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import resources
+
 ROOT = Path(__file__).resolve().parent.parent
-LONGSHELF = Path(sys.executable).with_name("longshelf")
-HANDBOOK = ROOT / "resources/handbook/handbook.en.md"
-QUESTIONS = ROOT / "resources/handbook/questions.json"
+LONGSHELF = ROOT / ".venv/bin/longshelf"
 
 # What Qt needs of Debian 12 and Ubuntu 22.04 or newer to open a window under X11 or Wayland.
 APT_LINE = (
@@ -82,15 +83,11 @@ def missing_libraries() -> list[str]:
 
 def in_the_terminal() -> int:
     print("There is no screen here, so Longshelf does the same job in this terminal: read its handbook once, then answer from memory.")
-    print(f"\n$ longshelf add {HANDBOOK.relative_to(ROOT)}", flush=True)
-    if (code := call("add", str(HANDBOOK))) != 0:
-        return code
-    documents = ask_json("list")["documents"]
-    handbook = next(row["id"] for row in documents if Path(row["path"]).resolve() == HANDBOOK)
-    question = json.loads(QUESTIONS.read_text(encoding="utf-8"))["en"][0]
-    print(f"\n$ longshelf ask {handbook} {json.dumps(question)}", flush=True)
-    if (code := call("ask", handbook, question)) != 0:
-        return code
+    handbook, question = str(resources.handbook("en")), resources.questions("en")[0]
+    for command in (["add", handbook], ["ask", handbook, question]):
+        print(f"\n$ longshelf {shlex.join(command)}", flush=True)
+        if (code := call(*command)) != 0:
+            return code
     print(f"\nWith a screen, make run opens the window. In a terminal, go on with: {LONGSHELF.relative_to(ROOT)} --help")
     return 0
 

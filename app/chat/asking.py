@@ -1,4 +1,4 @@
-"""One question on its way: from Enter until the answer is saved. Keeps its conversation up to date, whether or not that chat is on screen."""
+"""One question on its way, from Enter until the answer is saved: it keeps its conversation up to date even when that isn't on screen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app import words
-from app.chat.conversation import Conversation, Message
+from app.chat.conversation import Conversation, Message, MessageId
 from app.engine_client import Engine
 from engine.errors import LongshelfError
 
@@ -24,7 +24,7 @@ class Asking(QObject):
     _count = 0
 
     def __init__(
-        self, engine: Engine, conversation: Conversation, question: str, parent_id: str | None, documents: list[str], all: bool = False
+        self, engine: Engine, conversation: Conversation, question: str, parent_id: MessageId | None, documents: list[str], all: bool = False
     ) -> None:
         super().__init__()
         Asking._count += 1
@@ -71,14 +71,14 @@ class Asking(QObject):
         self.error = error
         self.answer.status = "failed"
         if error.kind != "engine_lost":
-            self.answer.meta = {"failure": words.join(error.message, error.hint)}
+            self.answer.meta = {"reason": words.join(error.message, error.hint)}
         self.ended.emit()
 
     def _save_as(self, data: Row) -> None:
         if not self.is_saved and data.get("chat") and data.get("user_message"):
             self.conversation.id = str(data["chat"])
-            self.conversation.rename(self.question.id, str(data["user_message"]))
-            self.conversation.rename(self.answer.id, str(data["assistant_message"]))
+            self.conversation.rename(self.question.id, data["user_message"])
+            self.conversation.rename(self.answer.id, data["assistant_message"])
             self.saved.emit()
 
     def _phase_words(self, data: Row) -> str:
@@ -89,7 +89,10 @@ class Asking(QObject):
             case "choosing":
                 return self.tr("Choosing among {0} parts…").format(total) if data.get("parts_total") else self.tr("Choosing parts…")
             case "joining":
-                cost = words.join(words.tokens(data["tokens"]) if data.get("tokens") else "", words.duration(data["seconds"]) if data.get("seconds") else "")
+                cost = words.join(
+                    words.tokens(data["tokens"]) if data.get("tokens") else "",
+                    words.duration(data["seconds"]) if data.get("seconds") else "",
+                )
                 return words.join(self.tr("Reading these documents together for the first time…"), cost)
             case "reading_question":
                 return self.tr("Reading your question…")
@@ -97,4 +100,4 @@ class Asking(QObject):
 
 
 def is_saved(message: Message) -> bool:
-    return not message.id.startswith(_LOCAL)
+    return not str(message.id).startswith(_LOCAL)

@@ -128,7 +128,7 @@ class _Page(QTextBrowser):
 
     def loadResource(self, kind: int, name: QUrl) -> None:
         """Nothing is ever fetched for the text of a model."""
-        return None
+        return
 
     def _fit(self) -> None:
         height = self.document().size().height()

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QAbstractListModel, QEvent, QModelIndex, QObject, QPoint, QSortFilterProxyModel, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPoint,
+    QSize,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
     QLineEdit,
     QListView,
+    QSizePolicy,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QToolButton,
@@ -31,6 +43,8 @@ class Chooser(QToolButton):
         self._mirror = mirror
         self._chosen: list[str] = []
         self._all = False
+        self._whole = ""
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setAccessibleName(self.tr("Documents the question is about"))
         self.setToolTip(self.tr("Choose the documents the question is about"))
@@ -74,14 +88,35 @@ class Chooser(QToolButton):
             text = titles[0]
         else:
             text = self.tr("{0} and %n more", "", len(titles) - 1).format(titles[0])
-        wide = self.fontMetrics().averageCharWidth() * 40
-        self.setText(self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, wide) + " ▾")
+        self._whole = f"{text} ▾"
         self.setStatusTip(", ".join(titles))
+        self._fit()
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        """As wide as the whole text, up to a line; when there is less room, the text is shortened in its middle."""
+        most = self.fontMetrics().averageCharWidth() * 60
+        return QSize(min(self.fontMetrics().horizontalAdvance(self._whole), most) + self._aside(), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().averageCharWidth() * 10 + self._aside(), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        room = max(self.width() - self._aside(), 0)
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room))
+
+    def _aside(self) -> int:
+        """Width of the icon and the space around it."""
+        return self.iconSize().width() + self.fontMetrics().averageCharWidth() * 4
 
 
 class _Popup(QFrame):
     def __init__(self, chooser: Chooser, mirror: Mirror) -> None:
-        super().__init__(chooser, Qt.WindowType.Popup, frameShape=QFrame.Shape.StyledPanel)
+        super().__init__(chooser, Qt.WindowType.Popup, frameShape=QFrame.Shape.StyledPanel, objectName="chooserPopup")
         self._chooser = chooser
         self.setAccessibleName(self.tr("Documents the question is about"))
         self._everything = QCheckBox(self.tr("All documents"))

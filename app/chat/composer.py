@@ -32,12 +32,11 @@ class Composer(QPlainTextEdit):
     def sizeHint(self) -> QSize:
         """As tall as its text, from one line to a few."""
         lines = min(max(self.document().size().height(), 1), _MOST_LINES)  # a plain text document measures itself in lines
-        margins = self.contentsMargins()
-        height = lines * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin() + margins.top() + margins.bottom()
+        height = (lines + 0.5) * self.fontMetrics().lineSpacing() + 2 * self.document().documentMargin()
         return QSize(super().sizeHint().width(), round(height + 0.5))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(super().minimumSizeHint().width(), self.sizeHint().height())
+        return QSize(self.fontMetrics().averageCharWidth() * 20, self.sizeHint().height())
 
     def submit(self) -> None:
         """Send what is typed, once the input method has given up what it holds. The text stays until its receiver clears it."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
+MessageId = int | str  # the engine counts; a message it hasn't saved yet has a name of ours
 
 
 @dataclass
 class Message:
-    id: str
-    parent_id: str | None
+    id: MessageId
+    parent_id: MessageId | None
     role: str  # "user" | "assistant"
     text: str
     status: str = "complete"  # "pending" | "complete" | "stopped" | "failed"
@@ -21,10 +22,9 @@ class Message:
 
     @staticmethod
     def of(row: Row) -> Message:
-        parent = row.get("parent_id")
         return Message(
-            id=str(row["id"]),
-            parent_id=None if parent is None else str(parent),
+            id=row["id"],
+            parent_id=row.get("parent_id"),
             role=row["role"],
             text=row.get("text") or "",
             status=row.get("status") or "complete",
@@ -39,9 +39,9 @@ class Conversation:
         self.title = title
         self.documents = list(documents)
         self.model = model
-        self._messages: dict[str, Message] = {}
-        self._children: dict[str | None, list[str]] = {}
-        self._chosen: dict[str | None, str] = {}
+        self._messages: dict[MessageId, Message] = {}
+        self._children: dict[MessageId | None, list[MessageId]] = {}
+        self._chosen: dict[MessageId | None, MessageId] = {}
 
     @staticmethod
     def of(shown: Row) -> Conversation:
@@ -51,10 +51,10 @@ class Conversation:
             conversation.add(Message.of(row))
         return conversation
 
-    def __contains__(self, id: str) -> bool:
+    def __contains__(self, id: MessageId) -> bool:
         return id in self._messages
 
-    def __getitem__(self, id: str) -> Message:
+    def __getitem__(self, id: MessageId) -> Message:
         return self._messages[id]
 
     def add(self, message: Message) -> None:
@@ -63,7 +63,7 @@ class Conversation:
         self._children.setdefault(message.parent_id, []).append(message.id)
         self.choose(message.id)
 
-    def rename(self, old: str, new: str) -> None:
+    def rename(self, old: MessageId, new: MessageId) -> None:
         """A message sent from here gets the id under which the engine saved it."""
         message = self._messages.pop(old)
         message.id = new
@@ -78,7 +78,7 @@ class Conversation:
         if old in self._chosen:
             self._chosen[new] = self._chosen.pop(old)
 
-    def discard(self, id: str) -> None:
+    def discard(self, id: MessageId) -> None:
         """Take out a message that was never saved, and what hangs on it; the sibling before it opens."""
         message = self._messages.pop(id)
         for child in list(self._children.get(id, [])):
@@ -92,7 +92,7 @@ class Conversation:
             if siblings:
                 self._chosen[message.parent_id] = siblings[-1]
 
-    def choose(self, id: str) -> None:
+    def choose(self, id: MessageId) -> None:
         """Open the branch on which this message lies; below it, whatever was open there before."""
         message: Message | None = self._messages[id]
         while message is not None:
@@ -108,7 +108,7 @@ class Conversation:
             id = self._chosen.get(id)
         return result
 
-    def siblings(self, id: str) -> list[str]:
+    def siblings(self, id: MessageId) -> list[MessageId]:
         """The alternatives at this place, oldest first, the message itself among them."""
         return self._children[self._messages[id].parent_id]
 

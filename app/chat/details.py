@@ -19,11 +19,13 @@ class Details(QFrame):
         layout = QFormLayout(self)
         layout.setFormAlignment(Qt.AlignmentFlag.AlignLeft)
         layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
+        layout.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         layout.setVerticalSpacing(self.fontMetrics().height() // 4)
         for name, value in self.figures(meta):
             label = QLabel(name, objectName="quiet")
-            shown = QLabel(value, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
-            shown.setWordWrap(True)
+            shown = QLabel(
+                value, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            )
             shown.setAccessibleName(f"{name}: {value}")
             layout.addRow(label, shown)
 

@@ -24,7 +24,9 @@ from markdown_it.utils import EnvType, OptionsDict
 MARK, END_MARK = "\ue000", "\ue001"
 CITE, COPY = "cite:", "copy:"
 
-_CJK = re.compile("[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff]")
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u2fdf\u3005-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff]"
+)
 _NUMBER = re.compile(f"{MARK}([0-9]+){END_MARK}")
 
 
@@ -70,7 +72,8 @@ class _Html(RendererHTML):
         copy = f'<a href="{COPY}{number}">{escape(env["copy_words"])}</a>' if env["copy_words"] else ""
         head = "&nbsp;&nbsp;".join(filter(None, (escape(info[0]) if info else "", copy)))
         return (
-            f'<table class="code" width="100%" cellspacing="0" cellpadding="6"><tr><td class="code"><p class="codehead" align="right">{head}</p>'
+            '<table class="code" width="100%" cellspacing="0" cellpadding="6"><tr><td class="code">'
+            f'<p class="codehead" align="right">{head}</p>'
             f"<pre>{escape(content.rstrip(chr(10)))}</pre></td></tr></table>\n"
         )
 

@@ -3,48 +3,60 @@
 from __future__ import annotations
 
 from html import escape
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app import theme, words
 from app.chat.body import Body
-from app.chat.conversation import Message
+from app.chat.conversation import Message, MessageId
 from app.chat.details import Details
 
 
 class MessageView(QFrame):
-    citation_opened = Signal(str, int)  # message id, number of the citation
-    copy_asked = Signal(str)
-    edit_asked = Signal(str)
-    again_asked = Signal(str)
-    branch_asked = Signal(str)  # id of the sibling to open
+    citation_opened = Signal(object, int)  # message id, number of the citation
+    copy_asked = Signal(object)
+    edit_asked = Signal(object)
+    again_asked = Signal(object)
+    branch_asked = Signal(object)  # id of the sibling to open
     link_opened = Signal(str)
 
-    def __init__(self, message: Message, siblings: list[str], who: str, trial: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, message: Message, siblings: list[MessageId], who: str, trial: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent, objectName="question" if message.role == "user" else "answer")
         self.message = message
         self.setAccessibleName(who)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._who = QLabel(who, objectName="subtitle")
         self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=trial)
-        self._badge.setToolTip(self.tr("A small model to try Longshelf with. Its answers are often wrong; where it points is still useful."))
+        self._badge.setToolTip(
+            self.tr("A small model to try Longshelf with. Its answers are often wrong; where it points is still useful.")
+        )
         self._body = Body(who, self)
         self._body.cited.connect(lambda number: self.citation_opened.emit(message.id, number))
         self._body.link_opened.connect(self.link_opened)
         self._state = QLabel(wordWrap=True, objectName="quiet", visible=False)
         self._origin = QLabel(wordWrap=True, objectName="quiet", visible=False)
         self._sources = QLabel(wordWrap=True, visible=False, textFormat=Qt.TextFormat.RichText)
-        self._sources.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
+        self._sources.setTextInteractionFlags(
+            Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
+        )
         self._sources.setAccessibleName(self.tr("Citations"))
         self._sources.linkActivated.connect(lambda target: self.citation_opened.emit(message.id, int(target)))
         self._details: Details | None = None
+        self._details_button = QToolButton(autoRaise=True, checkable=True, text=self.tr("Details"), visible=False)
+        self._details_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._details_button.setArrowType(Qt.ArrowType.RightArrow)
+        self._details_button.toggled.connect(self.show_details)
 
         self._layout = QVBoxLayout(self)
         self._layout.addLayout(self._head(siblings))
         for widget in (self._body, self._state, self._origin, self._sources):
             self._layout.addWidget(widget)
-        self._layout.addLayout(self._tools())
+        if message.role == "assistant":
+            tools = QHBoxLayout()
+            self._tools(tools)
+            self._layout.addLayout(tools)
         theme.current().changed.connect(self._show_sources)  # its links carry their colour
         self.refresh()
 
@@ -101,14 +113,18 @@ class MessageView(QFrame):
         places = list(dict.fromkeys(words.near(citation) for citation in self.message.citations))
         read = ""
         if meta.get("parts_total"):
-            read = self.tr("read {0} of {1} parts").format(words.number(len(meta.get("parts_read") or [])), words.number(meta["parts_total"]))
+            read = self.tr("read {0} of {1} parts").format(
+                words.number(len(meta.get("parts_read") or [])), words.number(meta["parts_total"])
+            )
         return words.join(from_memory, ", ".join(filter(None, places[:4])), read)
 
-    def _head(self, siblings: list[str]) -> QHBoxLayout:
+    def _head(self, siblings: list[MessageId]) -> QHBoxLayout:
         head = QHBoxLayout()
         head.addWidget(self._who)
         head.addWidget(self._badge)
         head.addStretch(1)
+        if self.message.role == "user":
+            self._tools(head)
         if len(siblings) > 1:
             position = siblings.index(self.message.id)
             previous = _button("previous", self.tr("Previous version"))
@@ -123,8 +139,8 @@ class MessageView(QFrame):
                 head.addWidget(widget)
         return head
 
-    def _tools(self) -> QHBoxLayout:
-        tools = QHBoxLayout()
+    def _tools(self, row: QHBoxLayout) -> None:
+        """Beside a question copy and edit; under an answer copy, ask again, and its figures."""
         copy = _button("copy", self.tr("Copy"))
         copy.clicked.connect(lambda: self.copy_asked.emit(self.message.id))
         if self.message.role == "user":
@@ -133,16 +149,12 @@ class MessageView(QFrame):
         else:
             second = _button("again", self.tr("Answer again"))
             second.clicked.connect(lambda: self.again_asked.emit(self.message.id))
-        self._details_button = QToolButton(autoRaise=True, checkable=True, text=self.tr("Details"), visible=False)
-        self._details_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self._details_button.setArrowType(Qt.ArrowType.RightArrow)
-        self._details_button.toggled.connect(self.show_details)
         self._finished_only = [copy, second]
         for button in self._finished_only:
-            tools.addWidget(button)
-        tools.addStretch(1)
-        tools.addWidget(self._details_button)
-        return tools
+            row.addWidget(button)
+        if self.message.role == "assistant":
+            row.addStretch(1)
+            row.addWidget(self._details_button)
 
     def _state_words(self) -> str:
         match self.message.status:
@@ -151,7 +163,10 @@ class MessageView(QFrame):
             case "stopped":
                 return self.tr("Stopped. The text so far is kept.") if self.message.text else self.tr("Stopped before the first word.")
             case "failed":
-                return str(self.message.meta.get("failure") or self.tr("This answer failed. The question is kept; you can ask it again."))
+                reason = str(self.message.meta.get("reason") or "")
+                if reason and reason != "interrupted":
+                    return reason
+                return self.tr("This answer was interrupted. The question is kept; you can ask it again.")
         if self.message.role == "assistant" and not self.message.text:
             return self.tr("The model gave an empty answer.")
         return ""
@@ -188,4 +203,3 @@ def _button(icon: str, name: str) -> QToolButton:
     button = QToolButton(autoRaise=True, toolTip=name, accessibleName=name)
     theme.current().wear(button, icon)
     return button
-

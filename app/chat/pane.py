@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMessageBox, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from app import theme, words
+from app import words
 from app.chat.asking import Asking, is_saved
 from app.chat.chooser import Chooser
-from app.chat.composer import Composer
-from app.chat.conversation import Conversation, Message
+from app.chat.conversation import Conversation, Message, MessageId
 from app.chat.message import MessageView
+from app.chat.question_box import QuestionBox
 from app.chat.transcript import Transcript
 from app.commands import Commands
 from app.engine_client import Engine
-from app.mirror import Mirror, Row
+from app.mirror import Mirror
 from app.preferences import Preferences
 from engine.errors import LongshelfError
 
@@ -45,10 +45,9 @@ class ChatPane(QFrame):
         self._stack = QStackedWidget()
         self._stack.addWidget(start)
         self._stack.addWidget(self.transcript)
-        self._hint = QLabel(objectName="quiet", wordWrap=True)
-        self._hint.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
-        self._hint.linkActivated.connect(lambda _: self._cancel_edit())
-        self.composer = Composer(self)
+        self.box = QuestionBox(commands, self)
+        self.box.cancelled.connect(self._cancel_edit)
+        self.composer = self.box.composer
         self.composer.submitted.connect(self.send)
 
         layout = QVBoxLayout(self)
@@ -56,7 +55,7 @@ class ChatPane(QFrame):
         layout.setSpacing(0)
         layout.addWidget(self._header())
         layout.addWidget(self._stack, 1)
-        layout.addWidget(self._foot())
+        layout.addWidget(self.box)
         self._connect()
         self.composer.setPlainText(preferences.draft)
         self._show_conversation()
@@ -94,7 +93,7 @@ class ChatPane(QFrame):
     def send(self, question: str) -> None:
         """Ask what was typed; if that isn't possible now, say why and keep the text."""
         if obstacle := self._obstacle():
-            self._tell(obstacle)
+            self.box.tell(obstacle)
             return
         if self._branch_from is not None:
             parent = self._branch_from.parent_id
@@ -109,13 +108,13 @@ class ChatPane(QFrame):
         if self._asking is not None:
             self._asking.stop()
 
-    def regenerate(self, answer: str | None = None) -> None:
+    def regenerate(self, answer: MessageId | None = None) -> None:
         """Ask a question again: its earlier answer stays, on a branch of its own."""
         message = self.conversation.last_answer if answer is None else self.conversation[answer]
         if message is None or message.parent_id is None:
             return
         if obstacle := self._obstacle():
-            self._tell(obstacle)
+            self.box.tell(obstacle)
             return
         question = self.conversation[message.parent_id]
         if not is_saved(question):
@@ -134,40 +133,15 @@ class ChatPane(QFrame):
 
     def _header(self) -> QFrame:
         header = QFrame(objectName="paneHeader")
-        self._answers_with = QLabel(objectName="quiet")
-        self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
-        layout = QHBoxLayout(header)
-        layout.addWidget(self.chooser)
-        layout.addStretch(1)
-        layout.addWidget(self._answers_with)
-        layout.addWidget(self._badge)
+        header.setMinimumHeight(self.fontMetrics().height() * 3)
         new_chat = QToolButton(autoRaise=True, accessibleName=self.tr("New chat"))
         new_chat.setDefaultAction(self._commands.new_chat)
         new_chat.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        layout = QHBoxLayout(header)
+        layout.addWidget(self.chooser)
+        layout.addStretch(1)
         layout.addWidget(new_chat)
         return header
-
-    def _foot(self) -> QWidget:
-        frame = QFrame(objectName="composer")
-        mode = QLabel(self.tr("Exact"), objectName="quiet")
-        mode.setToolTip(self.tr("Exact: the whole memory of the chosen parts is read for every word."))
-        mode.setAccessibleName(self.tr("Mode: exact"))
-        self._send_button = QToolButton(autoRaise=True)
-        self._send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self._send_button.setDefaultAction(self._commands.send)
-        row = QHBoxLayout()
-        row.addWidget(mode)
-        row.addStretch(1)
-        row.addWidget(self._send_button)
-        inside = QVBoxLayout(frame)
-        inside.addWidget(self.composer)
-        inside.addLayout(row)
-        self.composer.focus_changed.connect(lambda focused: _mark_focus(frame, focused))
-        foot = QWidget()
-        layout = QVBoxLayout(foot)
-        layout.addWidget(self._hint)
-        layout.addWidget(frame)
-        return foot
 
     def _connect(self) -> None:
         commands = self._commands
@@ -196,7 +170,7 @@ class ChatPane(QFrame):
             return self.tr("Nothing of it has been read yet. The first part can be asked as soon as it is finished.")
         return ""
 
-    def _ask(self, question: str, parent: str | None) -> None:
+    def _ask(self, question: str, parent: MessageId | None) -> None:
         self._preferences.draft = question
         asking = Asking(self._engine, self.conversation, question, parent, self.chooser.documents, self.chooser.all)
         self._asking = asking
@@ -258,17 +232,17 @@ class ChatPane(QFrame):
         view.link_opened.connect(self._on_link)
         return view
 
-    def _on_citation(self, message: str, number: int) -> None:
+    def _on_citation(self, message: MessageId, number: int) -> None:
         citations = self.conversation[message].citations
         for position, citation in enumerate(citations):
             if citation["number"] == number:
                 self.citation_opened.emit(citations, position)
 
-    def _on_branch(self, message: str) -> None:
+    def _on_branch(self, message: MessageId) -> None:
         self.conversation.choose(message)
         self._show_conversation()
 
-    def _edit(self, message: str) -> None:
+    def _edit(self, message: MessageId) -> None:
         self._branch_from = self.conversation[message]
         self.composer.setPlainText(self._branch_from.text)
         self.composer.selectAll()
@@ -290,33 +264,20 @@ class ChatPane(QFrame):
         busy = self._asking is not None
         self._commands.stop.setEnabled(busy)
         self._commands.regenerate.setEnabled(not busy)
-        self._send_button.setDefaultAction(self._commands.stop if busy else self._commands.send)
+        self.box.set_busy(busy)
 
     def _say_model(self) -> None:
-        model: Row = self._mirror.current_model() or {}
-        self._answers_with.setText(str(model.get("name") or ""))
-        self._badge.setVisible(bool(model.get("trial")))
+        self.box.show_model(self._mirror.current_model() or {})
 
     def _say_hint(self) -> None:
         """One quiet line above the composer: what is special about the next question."""
-        link = self.palette().link().color().name()
         if self._branch_from is not None:
-            cancel = f'<a href="cancel" style="color: {link}">{self.tr("Cancel")}</a>'
-            self._tell(self.tr("Editing an earlier question: it becomes a branch of its own. {0}").format(cancel))
+            self.box.tell(self.tr("Editing an earlier question: it becomes a branch of its own."), self.tr("Cancel"))
             return
         rows = [self._mirror.documents[document] for document in self.chooser.documents if document in self._mirror.documents]
         partly = [row for row in rows if row.get("state") != "ready" and words.is_askable(row)]
         read = ", ".join(
-            self.tr("{0}: {1} of {2} parts read so far").format(row.get("title"), row.get("parts_ready"), row.get("parts")) for row in partly
+            self.tr("{0}: {1} of {2} parts read so far").format(row.get("title"), row.get("parts_ready"), row.get("parts"))
+            for row in partly
         )
-        self._tell(read)
-
-    def _tell(self, text: str) -> None:
-        self._hint.setText(text)
-        self._hint.setVisible(bool(text))
-
-
-def _mark_focus(frame: QFrame, focused: bool) -> None:
-    """The frame around the composer shows its focus; a style sheet has to be told."""
-    frame.setProperty("focused", focused)
-    theme.polish(frame)
+        self.box.tell(read)

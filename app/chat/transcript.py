@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from app import theme
+from app.chat.conversation import MessageId
 from app.chat.message import MessageView
 
 
@@ -45,7 +46,7 @@ class Transcript(QWidget):
     def views(self) -> list[MessageView]:
         return list(self._views)
 
-    def view_of(self, message: str) -> MessageView | None:
+    def view_of(self, message: MessageId) -> MessageView | None:
         return next((view for view in self._views if view.message.id == message), None)
 
     def show_views(self, views: list[MessageView]) -> None:

@@ -43,7 +43,13 @@ class TwoLines(QStyledItemDelegate):
         below = QRect(left, top + title_line, box.right() - left, detail_line)
         self._line(painter, below, str(index.data(DETAIL)), detail_font, detail_colour)
         if (percent := index.data(PROGRESS)) is not None:
-            self._bar(painter, QRect(left, box.bottom() - gap // 2, box.right() - left, max(2, gap // 4)), float(percent), option.palette, selected)
+            self._bar(
+                painter,
+                QRect(left, box.bottom() - gap // 2, box.right() - left, max(2, gap // 4)),
+                float(percent),
+                option.palette,
+                selected,
+            )
         painter.restore()
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QWidget:

@@ -6,7 +6,20 @@ from pathlib import Path
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QLabel, QLineEdit, QListView, QMenu, QMessageBox, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QMessageBox,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import theme, words
 from app.commands import Commands
@@ -33,7 +46,9 @@ class LibraryPane(QFrame):
         self._titles = TitleFilter(self.documents, self)
         self.chats = Chats(engine, mirror, self)
 
-        self.search = QLineEdit(self, clearButtonEnabled=True, placeholderText=self.tr("Search"), accessibleName=self.tr("Search the library"))
+        self.search = QLineEdit(
+            self, clearButtonEnabled=True, placeholderText=self.tr("Search"), accessibleName=self.tr("Search the library")
+        )
         self.search.addAction(theme.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
         self.search.textChanged.connect(self._titles.search)
         self.search.textChanged.connect(self.chats.search)
@@ -51,9 +66,16 @@ class LibraryPane(QFrame):
         halves = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
         halves.addWidget(_section(self.tr("Documents"), self.document_view))
         halves.addWidget(_section(self.tr("Chats"), self.chat_view))
-        halves.setSizes([300, 200])
+        halves.setStretchFactor(0, 3)
+        halves.setStretchFactor(1, 2)
+        add = QToolButton(autoRaise=True)
+        add.setDefaultAction(commands.add_files)
+        add.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        head = QHBoxLayout()
+        head.addWidget(self.search, 1)
+        head.addWidget(add)
         layout = QVBoxLayout(self)
-        layout.addWidget(self.search)
+        layout.addLayout(head)
         layout.addWidget(halves, 1)
         self._connect()
 
@@ -139,7 +161,9 @@ class LibraryPane(QFrame):
     def _show_skipped(self) -> None:
         for row in self.selected_documents():
             dialog = SkippedDialog(row, self)
-            self._engine.request("documents.show", {"id": row["id"]}, done=lambda shown, dialog=dialog: dialog.fill(shown.get("skipped", [])))
+            self._engine.request(
+                "documents.show", {"id": row["id"]}, done=lambda shown, dialog=dialog: dialog.fill(shown.get("skipped", []))
+            )
             dialog.open()
 
     def _remove(self) -> None:

@@ -38,10 +38,13 @@ class ReaderPane(QFrame):
         self.text = TextView(self)
         self._list = QListView(accessibleName=self.tr("Citations"), uniformItemSizes=True, objectName="rows")
         self._list.setModel(self.citations)
-        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setSpacing(self.fontMetrics().height() // 8)
         self._list.activated.connect(lambda index: self._go(index.row()))
         self._list.clicked.connect(lambda index: self._go(index.row()))
-        hint = QLabel(self.tr("Click a number in an answer to see the passage here, or a document to read it."), wordWrap=True, objectName="quiet")
+        hint = QLabel(
+            self.tr("Click a number in an answer to see the passage here, or a document to read it."), wordWrap=True, objectName="quiet"
+        )
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         hint.setMargin(self.fontMetrics().height())
 
@@ -137,6 +140,8 @@ class ReaderPane(QFrame):
     def _say(self) -> None:
         count = self.citations.rowCount()
         self._list.setVisible(count > 0)
+        row = self._list.sizeHintForRow(0) + 2 * self._list.spacing()
+        self._list.setMaximumHeight(row * min(count, 6) + self.fontMetrics().height())
         self._commands.next_citation.setEnabled(0 <= self._current < count - 1)
         self._commands.previous_citation.setEnabled(0 < self._current < count)
         self._list.setCurrentIndex(self.citations.index(self._current) if self._current >= 0 else QModelIndex())
@@ -148,6 +153,7 @@ class ReaderPane(QFrame):
 
     def _header(self) -> QFrame:
         header = QFrame(objectName="paneHeader")
+        header.setMinimumHeight(self.fontMetrics().height() * 3)
         words_of_it = QVBoxLayout()
         words_of_it.addWidget(self._title)
         words_of_it.addWidget(self.place)

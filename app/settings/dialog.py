@@ -37,7 +37,11 @@ class SettingsDialog(QDialog):
         for label, field, note in (
             (self.tr("&Language"), self.language, self._language_note),
             (self.tr("&Theme"), self.theme, None),
-            (self.tr("Th&reads"), self.threads, self._note(self.tr("How many processor cores the engine uses. Takes effect with the next question."))),
+            (
+                self.tr("Th&reads"),
+                self.threads,
+                self._note(self.tr("How many processor cores the engine uses. Takes effect with the next question.")),
+            ),
         ):
             form.addRow(label, field)
             if note is not None:
@@ -73,7 +77,9 @@ class SettingsDialog(QDialog):
         documents = sum(row.get("bytes") or 0 for row in self._mirror.documents.values())
         models = sum(row.get("bytes") or 0 for row in self._mirror.models.values() if row.get("installed"))
         free = shutil.disk_usage(self._engine.home.root).free
-        return self.tr("Documents {0} · models {1} · free on this disk {2}").format(words.size(documents), words.size(models), words.size(free))
+        return self.tr("Documents {0} · models {1} · free on this disk {2}").format(
+            words.size(documents), words.size(models), words.size(free)
+        )
 
     def _note(self, text: str) -> QLabel:
         return QLabel(text, objectName="quiet", wordWrap=True)

@@ -57,6 +57,10 @@ class Prompts:
             "Shorten the question, or add the long text as a document of its own.",
         )
 
+    def least(self, question: str) -> int:
+        """Tokens that the question alone takes behind a document."""
+        return len(self._conversation(question, ()))
+
     def question_probe(self, question: str) -> tuple[list[int], list[int]]:
         """(ids before the question, ids of the question) for measuring how likely a question is after a part."""
         return self._plain("\n\n" + ("질문: " if is_korean(question) else "Question: ")), self._plain(question)

@@ -178,11 +178,13 @@ class Document:
 
     def _paragraph_starts(self) -> Iterable[int]:
         start = 0
-        for end in [match.end() for match in _BLANK.finditer(self.text)] + [len(self.text)]:
-            if end - start > LONG_RUN:
-                yield from self._starts_in_run(start, end)
-            yield end
-            start = end
+        for match in _BLANK.finditer(self.text):
+            if match.start() - start > LONG_RUN:
+                yield from self._starts_in_run(start, match.start())
+            start = match.end()
+            yield start
+        if len(self.text) - start > LONG_RUN:
+            yield from self._starts_in_run(start, len(self.text))
 
     def _starts_in_run(self, start: int, end: int) -> Iterable[int]:
         """Line starts in a run without blank lines: indented ones and those after a sentence, or else all of them."""

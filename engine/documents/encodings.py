@@ -29,7 +29,6 @@ _IN_USE = re.compile(  # what texts are made of: letters and punctuation of livi
     "\u20a0-\u22ff\u2500-\u26ff\u3000-\u30ff\u3130-\u318f\u3200-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U0001f300-\U0001faff]"
 )
 _HIGH = re.compile(rb"[\x80-\xff]+")
-_HIGH_LINE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 _SYLLABLE = re.compile("[\uac00-\ud7a3]")
 _IDEOGRAPH = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 _WESTERN = (  # the letters beyond ASCII of one language each; a text that mixes them freely is in another encoding
@@ -72,8 +71,8 @@ def decode(data: bytes, name: str, encoding: str | None = None, fallback: str | 
 def check_known(encoding: str) -> None:
     """Raises LongshelfError("undecodable") if there is no such text encoding."""
     try:
-        b"".decode(encoding)
-    except (LookupError, UnicodeError) as error:
+        "a".encode(encoding)  # decoding nothing would not even look the name up
+    except (LookupError, ValueError) as error:
         message = f"“{encoding}” is no encoding that is known here."
         raise LongshelfError("undecodable", message, "Try utf-8, cp949, shift_jis or latin-1.") from error
 
@@ -117,7 +116,22 @@ def _guess(data: bytes, fallback: str | None) -> Decoded | None:
         return found
     if fallback and (found := _strict(data, fallback, True)):
         return found
-    return _damaged_utf8(data) or _korean(data) or _western(data) or _by_detector(data)
+    sample = _beyond_ascii(data)
+    return _damaged_utf8(data, sample) or _korean(data, sample) or _western(data, sample) or _by_detector(data, sample)
+
+
+def _beyond_ascii(data: bytes) -> bytes:
+    """The first lines that are not pure ASCII, SAMPLE bytes at most: the only ones that tell an encoding."""
+    lines: list[bytes] = []
+    room = SAMPLE
+    at = 0
+    while room > 0 and (high := _HIGH.search(data, at)):
+        start = max(data.rfind(b"\n", at, high.start()) + 1, at, high.start() - room // 2)
+        end = data.find(b"\n", high.start()) + 1 or len(data)
+        lines.append(data[start : min(end, start + room)])
+        room -= len(lines[-1])
+        at = end
+    return b"".join(lines)
 
 
 def _strict(data: bytes, encoding: str, confident: bool) -> Decoded | None:
@@ -143,56 +157,53 @@ def _utf16_order(data: bytes) -> str | None:
     return best[1] if best[0] > needed else None
 
 
-def _damaged_utf8(data: bytes) -> Decoded | None:
+def _damaged_utf8(data: bytes, sample: bytes) -> Decoded | None:
     """UTF-8 with few bad bytes (cut, or with a foreign word): valid sequences of several bytes hardly come about by chance."""
-    text = data.decode("utf-8", "replace")
-    bad = text.count("\ufffd")
-    good = sum(len(run) for run in re.findall("[^\0-\x7f\ufffd]+", text))
-    return Decoded(text, "utf-8", False) if good >= 10 and bad <= 0.02 * good + 1 else None
+    for part in (sample, data):
+        text = part.decode("utf-8", "replace")
+        good = sum(len(run) for run in re.findall("[^\0-\x7f\ufffd]+", text))
+        if good < 10 or text.count("\ufffd") > 0.02 * good + 1:
+            return None
+    return Decoded(text, "utf-8", False)
 
 
-def _korean(data: bytes) -> Decoded | None:
+def _korean(data: bytes, sample: bytes) -> Decoded | None:
     """cp949 (which holds EUC-KR) if what it gives beyond ASCII is Hangul of the everyday set of 2,350 syllables."""
-    found = _strict(data, "cp949", True)
-    if found is None:
-        return None
-    sample = found.text if len(found.text) <= SAMPLE else "".join(re.findall("[^\0-\x7f]+", found.text))[:SAMPLE]
-    syllables = _SYLLABLE.findall(sample)
+    text = sample.decode("cp949", "ignore")
+    syllables = _SYLLABLE.findall(text)
     everyday = len("".join(syllables).encode("euc_kr", "ignore")) // 2
-    letters = len(syllables) + len(_IDEOGRAPH.findall(sample))
-    beyond_ascii = sum(not char.isascii() for char in sample)
+    letters = len(syllables) + len(_IDEOGRAPH.findall(text))
+    beyond_ascii = sum(not char.isascii() for char in text)
     if not letters or everyday < 0.9 * letters or len(syllables) < 0.6 * beyond_ascii:
         return None
-    return Decoded(found.text, "cp949", everyday >= 10)
+    return _strict(data, "cp949", everyday >= 10)
 
 
-def _western(data: bytes) -> Decoded | None:
+def _western(data: bytes, sample: bytes) -> Decoded | None:
     """latin-1 or cp1252: single letters of one Western language inside ASCII words, or signs."""
     name = "cp1252" if re.search(rb"[\x80-\x9f]", data) else "latin-1"
-    if (found := _strict(data, name, True)) is None:
-        return None
-    runs = [run.decode(name) for run in _HIGH.findall(data)]
+    runs = [run.decode(name, "replace") for run in _HIGH.findall(sample)]
     letters = [char.lower() for run in runs for char in run if char not in _SIGNS]
     covered = max(sum(char in language for char in letters) for language in _WESTERN)
     long_runs = sum(len(run.strip(_SIGNS)) > 2 for run in runs)
     if not runs or covered < 0.95 * len(letters) or long_runs > 0.02 * len(runs):
         return None
-    return Decoded(found.text, name, len(runs) >= 5)
+    return _strict(data, name, len(runs) >= 5)
 
 
-def _by_detector(data: bytes) -> Decoded | None:
+def _is_kana_or_hangul(text: str) -> bool:
+    """Whether a text has the letters that a wrong guess hardly makes: the wrong ones give ideographs."""
+    beyond_ascii = sum(not char.isascii() for char in text)
+    return len(re.findall("[\u3041-\u30ff\uac00-\ud7a3]", text)) > max(9, 0.3 * beyond_ascii)
+
+
+def _by_detector(data: bytes, sample: bytes) -> Decoded | None:
     from charset_normalizer import from_bytes  # late: most files never come here
 
-    lines: list[bytes] = []
-    size = 0
-    for line in _HIGH_LINE.finditer(data):
-        lines.append(line[0][: SAMPLE - size])
-        size += len(lines[-1])
-        if size >= SAMPLE:
-            break
-    for match in from_bytes(b"".join(lines), cp_exclusion=_NOT_GUESSED):
-        confident = match.coherence >= 0.1 and match.chaos < 0.1
-        for name in (_TWINS.get(match.encoding or ""), match.encoding):
-            if name and (found := _strict(data, name, confident)):
-                return found
+    for cut in range(4 if len(sample) >= SAMPLE else 1):  # the sample may end within a character
+        for match in from_bytes(sample[: len(sample) - cut], cp_exclusion=_NOT_GUESSED):
+            confident = match.chaos < 0.1 and (match.coherence >= 0.1 or _is_kana_or_hangul(str(match)))
+            for name in (_TWINS.get(match.encoding or ""), match.encoding):
+                if name and (found := _strict(data, name, confident)):
+                    return found
     return None

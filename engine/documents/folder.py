@@ -65,6 +65,7 @@ def read_folder(
         piece = f"{header}{read.text}{'' if read.text.endswith(chr(10)) else chr(10)}\n"
         pieces.append(piece)
         length += len(piece)
+    progress(name, len(files), len(files))
     if not taken:
         raise LongshelfError("no_text", _nothing(name, skipped), "Add a folder with text, Markdown or source code.")
     return Document(

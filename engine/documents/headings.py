@@ -59,7 +59,7 @@ _UNFINISHED = tuple(".,;:!?”\"’'")
 
 @dataclass(frozen=True)
 class _Line:
-    """A line after a blank one. alone: the next is blank too. title: a lone short line that follows and may name it, and where that ends."""
+    """A line after a blank one. alone: the next is blank too. title: a lone short line soon after that may name it, and where that ends."""
 
     start: int
     text: str
@@ -224,16 +224,23 @@ def _without_contents(found: list[Heading], text: str) -> list[Heading]:
     run: list[Heading] = []
     for heading in found:
         if run and (heading.level != run[-1].level or text[run[-1].start : heading.start].strip().count("\n")):
-            kept += run if len(run) < 3 else []
+            kept += _chapters_of(run)
             run = []
         run.append(heading)
-    kept += run if len(run) < 3 else []
+    kept += _chapters_of(run)
     for index, heading in enumerate(kept[:-2]):
         if "CONTENTS" in heading.label.upper():
             near = [later for later in kept[index + 1 :] if later.start - heading.start < 20_000]
             again = next((later for later in near[1:] if _key(later) == _key(near[0])), None)
             return [h for h in kept if not (again and heading.start < h.start < again.start)]
     return kept
+
+
+def _chapters_of(run: list[Heading]) -> list[Heading]:
+    """Of headings with nothing between: none if they list chapters, save a last one that begins again with the first."""
+    if len(run) < 3:
+        return run
+    return run[-1:] if _key(run[-1]) == _key(run[0]) else []
 
 
 def _key(heading: Heading) -> list[str]:

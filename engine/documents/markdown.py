@@ -20,7 +20,7 @@ _NEAR_START = 2000
 
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _FENCE_OR_HEADING = re.compile(r"^ {0,3}(?:(?P<fence>```|~~~)|(?P<marks>#{1,6})[ \t]+(?P<label>[^\n]+))", re.MULTILINE)
-_TAG = re.compile(r"<[^<>]*>|\{[#.:][^{}]*\}")
+_TAG = re.compile(r"</?[A-Za-z!][^<>]*>|\{[#.:][^{}]*\}")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _EMPHASIS = re.compile(r"(?<!\\)[*`~]+|(?<![\w\\])_+|_+(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")

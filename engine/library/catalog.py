@@ -24,6 +24,7 @@ from engine.store import space
 Row = dict[str, Any]
 
 _BUSY_MS = 10_000
+_SMALLEST_PAGE = 512  # bytes; SQLite takes what is shorter for an empty database and would write over it
 _CHECKED_BELOW = 64_000_000  # bytes; a larger file is checked when opened only if it wasn't closed in order (about 1 s a GB)
 
 
@@ -45,6 +46,8 @@ class Catalog:
         with catalog._named_errors():
             closed_in_order = not path.with_name(path.name + "-wal").exists()
             size = path.stat().st_size if path.exists() else 0
+            if 0 < size < _SMALLEST_PAGE:
+                raise damaged(path, f"it was cut to {size} bytes")
             catalog._refuse_newer()
             if size and not (closed_in_order and size > _CHECKED_BELOW):
                 catalog.check()

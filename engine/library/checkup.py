@@ -113,10 +113,11 @@ def _in_documents(library: Library, deep: bool) -> Iterator[Problem]:
         if row.id not in kept:
             what = f"The kept text of {row.title!r} is missing."
             yield Problem("text_missing", what, "The file was removed by another program.", _REPAIR, row.id)
-    for document_id in library.lost():
+    lost = library.lost()
+    for document_id in lost:
         what = f"The text of document {document_id} is kept, but the catalog has lost it."
         yield Problem("document_lost", what, "The program was killed while it was added.", _REPAIR, document_id)
-    for document_id in sorted(kept) if deep else ():
+    for document_id in sorted(kept.difference(lost)) if deep else ():
         try:
             library.texts.load(document_id)
         except LongshelfError as error:

@@ -16,7 +16,7 @@ from engine.library.documents import DocumentRow, Documents
 from engine.library.jobs import Job, Jobs
 from engine.library.joins import Joins
 from engine.library.memory import Memory
-from engine.library.parts import Part, PartPlan, Parts
+from engine.library.parts import Parts
 from engine.library.search import Search
 from engine.library.texts import TextRecord, Texts
 from engine.store import durable
@@ -145,12 +145,8 @@ class Library:
         assignments: dict[str, Any] = {}
         for part in self.parts.of(document_id):
             assignment = assignments.setdefault(part.namespace, {"model": part.model, "parts": []})
-            assignment["parts"].append(asdict(_plan(part)))
+            assignment["parts"].append(asdict(part.plan) | {"segments": list(part.expected)})
         return TextRecord(self.documents.record(document_id).document, assignments)
-
-
-def _plan(part: Part) -> PartPlan:
-    return PartPlan(part.start, part.end, part.tokens, part.first_token, part.ids_digest, part.expected)
 
 
 def _is_lost(home: Home) -> bool:

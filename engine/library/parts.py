@@ -57,6 +57,11 @@ class Part:
     tokens_done: int
     state: str
 
+    @property
+    def plan(self) -> PartPlan:
+        """How it was assigned."""
+        return PartPlan(self.start, self.end, self.tokens, self.first_token, self.ids_digest, self.expected)
+
 
 @dataclass(frozen=True)
 class SegmentRow:
@@ -102,7 +107,7 @@ class Parts:
         segments that the catalog knows (text that didn't change isn't read again).
         """
         present = self.of(document_id, namespace)
-        if present and [_plan(part) for part in present] == list(plans):
+        if present and [part.plan for part in present] == list(plans):
             return present
         kept = self._texts.load(document_id)
         assignment = {"model": model, "parts": [asdict(plan) for plan in plans]}
@@ -238,7 +243,3 @@ def _settle(db: Database, part_id: int) -> None:
 
 def _part(row: Row) -> Part:
     return Part(**(row | {"expected": tuple(json.loads(row["expected"]))}))
-
-
-def _plan(part: Part) -> PartPlan:
-    return PartPlan(part.start, part.end, part.tokens, part.first_token, part.ids_digest, part.expected)

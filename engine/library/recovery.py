@@ -7,6 +7,7 @@ again. The new catalog is built beside the old one and takes its place in one st
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -210,7 +211,10 @@ def _is_json(text: str) -> bool:
 
 
 def _aside(catalog: Path) -> Path:
-    return catalog.with_name(f"{catalog.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    """A name that no earlier damaged file has."""
+    name = f"{catalog.name}.damaged-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for path in map(catalog.with_name, names) if not path.exists())
 
 
 def _put_in_place(fresh: Path, catalog: Path, aside: Path | None) -> None:

@@ -18,6 +18,7 @@ from engine.library.words import terms
 # BM25 (Robertson & Zaragoza 2009) with the constants SQLite's FTS5 uses, so that both kinds of scores add up.
 _K1 = 1.2
 _B = 0.75
+_FTS5_LEAST_RARITY = 1e-6
 _TRIGRAM = 3
 _AROUND = 60  # characters of a message shown on each side of what was found
 
@@ -54,15 +55,15 @@ class Search:
             int(row["id"]): max(1, int(row["length"]))
             for row in self._catalog.rows(f'SELECT id, "end" - start AS length FROM parts WHERE {_CHOSEN}', scope)
         }
-        if not lengths:
-            return []
-        scores = self._word_scores(asked.words, scope)
+        scores: dict[int, float] = {}
         pieces = dict(asked.pieces)
-        # Names in code (JSONDecoder) hide words from the word index: what it doesn't know is sought inside words.
-        pieces |= {word: 1.0 for word in asked.words if len(word) > _TRIGRAM and not self._word_scores([word], scope)}
+        for word in asked.words:
+            found = self._word_frequencies(word, scope)
+            _add(scores, found, 1.0, len(lengths))
+            if not found and len(word) > _TRIGRAM:
+                pieces[word] = 1.0  # names in code (JSONDecoder) hide words from the word index: look inside words
         for piece, weight in pieces.items():
-            for part_id, score in self._piece_scores(piece, scope, lengths).items():
-                scores[part_id] = scores.get(part_id, 0.0) + weight * score
+            _add(scores, self._piece_frequencies(piece, scope, lengths), weight, len(lengths))
         best = sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))
         return best[:limit]
 
@@ -92,46 +93,63 @@ class Search:
         """Ids of documents whose title, path or text holds every word of the query: those named so first."""
         if not (words := _split(query)):
             return []
-        named = " AND ".join(["(title LIKE ? ESCAPE '\\' OR path LIKE ? ESCAPE '\\')"] * len(words))
+        named = "(title LIKE ? ESCAPE '\\' OR path LIKE ? ESCAPE '\\')"
         names = [_like(word) for word in words for _ in range(2)]
-        inside: list[str] = []
-        texts: list[str] = []
+        conditions: list[str] = []
+        values: list[str] = []
         for word in words:
             held = "text LIKE ? ESCAPE '\\'"
+            values += [_like(word)] * 2
             if len(word) >= _TRIGRAM:
                 indexed = "id IN (SELECT document_id FROM parts WHERE id IN (SELECT rowid FROM parts_fts WHERE parts_fts MATCH ?))"
                 held = f"({indexed} OR id NOT IN (SELECT document_id FROM parts) AND {held})"
-                texts.append(_quoted(word))
-            inside.append(held)
-            texts.append(_like(word))
-        sql = f"SELECT id, ({named}) AS named FROM documents WHERE named OR ({' AND '.join(inside)}) ORDER BY named DESC, added_at, id"
-        return [str(row["id"]) for row in self._catalog.rows(sql, [*names, *texts])]
+                values.append(_quoted(word))
+            values.append(_like(word))
+            conditions.append(f"({named} OR {held})")
+        sql = (
+            f"SELECT id, ({' AND '.join([named] * len(words))}) AS by_name FROM documents WHERE {' AND '.join(conditions)}"
+            " ORDER BY by_name DESC, added_at, id"
+        )
+        return [str(row["id"]) for row in self._catalog.rows(sql, [*names, *values])]
 
-    def _word_scores(self, words: Sequence[str], scope: dict[str, str | None]) -> dict[int, float]:
-        if not words:
-            return {}
+    def _word_frequencies(self, word: str, scope: dict[str, str | None]) -> dict[int, float]:
+        """Part id → saturated frequency of a word in the chosen parts.
+
+        FTS5's bm25() of one word is that frequency times the word's rarity among all parts there are. The rarity is divided out:
+        what counts is how rare it is among the chosen ones, and FTS5 takes a word of half the parts for worthless.
+        """
+        match = scope | {"match": _quoted(word)}
+        total, hits = self._catalog.rows(
+            "SELECT count(*) AS count FROM part_texts UNION ALL SELECT count(*) FROM parts_words WHERE parts_words MATCH :match", match
+        )
+        rarity = math.log((total["count"] - hits["count"] + 0.5) / (hits["count"] + 0.5))
         sql = (
             "SELECT parts_words.rowid AS id, -bm25(parts_words) AS score FROM parts_words JOIN parts ON parts.id = parts_words.rowid"
             f" WHERE parts_words MATCH :match AND {_CHOSEN}"
         )
-        rows = self._catalog.rows(sql, scope | {"match": " OR ".join(_quoted(word) for word in words)})
-        return {int(row["id"]): float(row["score"]) for row in rows}
+        return {int(row["id"]): float(row["score"]) / max(rarity, _FTS5_LEAST_RARITY) for row in self._catalog.rows(sql, match)}
 
-    def _piece_scores(self, piece: str, scope: dict[str, str | None], lengths: dict[int, int]) -> dict[int, float]:
-        """BM25 of one string counted inside the text of the chosen parts."""
+    def _piece_frequencies(self, piece: str, scope: dict[str, str | None], lengths: dict[int, int]) -> dict[int, float]:
+        """Part id → saturated frequency of a string counted inside the text of the chosen parts."""
         narrowed = "part_id IN (SELECT rowid FROM parts_fts WHERE parts_fts MATCH :match) AND" if len(piece) >= _TRIGRAM else ""
         sql = (
             "SELECT part_id, (length(text) - length(replace(lower(text), :piece, ''))) / length(:piece) AS count"
             f" FROM part_texts JOIN parts ON parts.id = part_id WHERE {narrowed} instr(lower(text), :piece) AND {_CHOSEN}"
         )
+        average = sum(lengths.values()) / max(1, len(lengths))
+
+        def saturated(count: int, length: int) -> float:
+            return count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length / average))
+
         rows = self._catalog.rows(sql, scope | {"piece": piece, "match": _quoted(piece)})
-        rarity = math.log(1 + (len(lengths) - len(rows) + 0.5) / (len(rows) + 0.5))
-        average = sum(lengths.values()) / len(lengths)
+        return {int(row["part_id"]): saturated(row["count"], lengths[row["part_id"]]) for row in rows}
 
-        def score(count: int, length: int) -> float:
-            return rarity * count * (_K1 + 1) / (count + _K1 * (1 - _B + _B * length / average))
 
-        return {int(row["part_id"]): score(row["count"], lengths[row["part_id"]]) for row in rows}
+def _add(scores: dict[int, float], frequencies: dict[int, float], weight: float, parts: int) -> None:
+    """Add one term's BM25: its frequency in each part times its rarity among the `parts` chosen ones."""
+    rarity = math.log(1 + (parts - len(frequencies) + 0.5) / (len(frequencies) + 0.5))
+    for part_id, frequency in frequencies.items():
+        scores[part_id] = scores.get(part_id, 0.0) + weight * rarity * frequency
 
 
 def _split(query: str) -> list[str]:

@@ -66,6 +66,8 @@ def terms(query: str) -> Terms:
         if word in _KOREAN or stem in _KOREAN:
             continue
         pieces[stem] = 1.0
+        if len(stem) == 2 and stem[1] in _PARTICLES:  # "닭을" may be a noun of one syllable and its particle, "나이" is not
+            pieces.setdefault(stem[0], PAIR_WEIGHT)
         for at in range(len(stem) - 1 if len(stem) > 2 else 0):
             if not _HIRAGANA_ONLY.match(pair := stem[at : at + 2]):
                 pieces.setdefault(pair, PAIR_WEIGHT)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import platform
 from functools import cached_property
 
-import blake3
 import torch
 
 from engine.model import weights
 from engine.model.config import ModelConfig
 from engine.model.decoder import Decoder
+from engine.model.identity import namespace
 from engine.model.installed import InstalledModel
 from engine.model.tokenizer import Tokenizer
-from engine.store.format import VERSION, SegmentHeader
+from engine.store.format import SegmentHeader
 from kernels import cpu
 
 
@@ -45,8 +45,3 @@ class LoadedModel:
             "torch": str(torch.__version__),
         }
 
-
-def namespace(installed: InstalledModel) -> str:
-    """Identity of what K and V depend on beside the tokens: weights by content, config, stored dtype, layout. blake3 hex."""
-    parts = (installed.card.weights_digest, installed.config.identity, "bfloat16", str(VERSION))
-    return blake3.blake3("\n".join(parts).encode()).hexdigest()

@@ -1,7 +1,8 @@
-"""From token ids to stored KV: the chain of a part, link by link, segment by segment.
+"""From token ids to stored KV: the chain of a part, segment by segment.
 
-A link's tokens are read on a grid of 512 counted from the start of the link, and committed in segments of 1024, so that a run that
-was stopped and goes on computes the very same calls as one that was not. What the store already has is opened, not computed.
+A link's tokens are read on a grid of 512 counted from the start of the link, and kept in segments of 1024, so that a run that was
+stopped and goes on computes the very same calls as one that was not. What is already kept is opened, not computed. Everything here
+runs on the model thread.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError
+from engine.library.library import Library
+from engine.library.parts import Part
 from engine.model.decoder import CHUNK
 from engine.model.loaded import LoadedModel
-from engine.store.format import SegmentHeader
 from engine.store.segment import Segment
 from engine.store.store import Store
 
 SEGMENT = 1024
+LOST = ("segment_damaged", "segment_missing")
 
 
 @dataclass(frozen=True)
@@ -38,54 +41,112 @@ class Chain:
 
 @dataclass
 class Watcher:
-    """Who is told while a link is read. before_layer may raise Stopped. Called on the model thread."""
+    """Who is told while tokens are read. before_layer may raise Stopped; what is kept by then stays."""
 
     before_layer: Callable[[], None] = lambda: None
     chunk_read: Callable[[int], None] = lambda tokens: None
-    committed: Callable[[Chain, int, bool], None] = lambda chain, tokens, computed: None
+    segment_kept: Callable[[bool], None] = lambda computed: None
 
 
-def read_link(model: LoadedModel, store: Store, chain: Chain, ids: Sequence[int], watcher: Watcher | None = None) -> Chain:
-    """The chain that continues `chain` with the link `ids`; every segment of it is committed. Runs on the model thread.
-
-    Raises LongshelfError("disk_full", …) from the store and whatever watcher.before_layer raises; segments committed until then
-    stay and are found the next time.
-    """
-    watcher = watcher or Watcher()
-    for start in range(0, len(ids), SEGMENT):
-        piece = list(ids[start : start + SEGMENT])
-        header = model.segment_header(chain.tip, chain.length, len(piece))
-        found = stored(store, header, piece)
-        if found is None:
-            kv = _prefill(model, chain, piece, watcher)
-            found = store.open(store.commit(header, piece, kv), piece, chain.tip)
-            computed = True
-        else:
-            computed = False
-        chain = chain.then(found)
-        watcher.committed(chain, len(piece), computed)
-    return chain
+def segment_ids(ids: Sequence[int]) -> list[list[int]]:
+    """A link's ids, cut into segments."""
+    return [list(ids[start : start + SEGMENT]) for start in range(0, len(ids), SEGMENT)]
 
 
-def stored(store: Store, header: SegmentHeader, ids: Sequence[int]) -> Segment | None:
-    """The segment, if the store has it whole. A damaged one counts as missing: it is computed again and replaced."""
+def planned_digests(model: LoadedModel, parent: str, start: int, ids: Sequence[int]) -> tuple[str, ...]:
+    """Digests of the segments that a link will have behind a chain of `start` tokens that ends in `parent`."""
+    digests: list[str] = []
+    for piece in segment_ids(ids):
+        parent = model.segment_header(parent, start, len(piece)).digest(piece)
+        start += len(piece)
+        digests.append(parent)
+    return tuple(digests)
+
+
+def preamble_chain(model: LoadedModel, library: Library) -> Chain:
+    """The chain that stands before every part: the model's preamble, read once."""
+    ids = list(model.card.preamble.ids)
+    header = model.segment_header("", 0, len(ids))
     digest = header.digest(ids)
-    if not store.has(digest):
-        return None
     try:
-        segment = store.open(digest, ids, header.parent)
+        segment = library.store.open(digest, ids)
         segment.touch_all()
-    except LongshelfError:
-        return None
-    return segment
+    except LongshelfError as error:
+        if error.kind not in LOST:
+            raise
+        kv = _prefill(model, Chain(), ids, Watcher())
+        library.memory.remember_shared(header, ids, kv, 0)
+        segment = library.store.open(digest, ids)
+    else:
+        library.memory.record_shared(digest, header, 0)
+    return Chain().then(segment)
 
 
-def open_chain(store: Store, digests: Sequence[str]) -> Chain:
-    """The stored chain of these segments. Raises LongshelfError("segment_damaged") or ("segment_missing")."""
-    chain = Chain()
-    for digest in digests:
-        chain = chain.then(store.open(digest, expect_parent=chain.tip))
+def remember_part(model: LoadedModel, library: Library, part: Part, ids: Sequence[int], watcher: Watcher) -> Part:
+    """Keep what is missing of a part; ids: all of its tokens. Gives the part, ready.
+
+    Raises LongshelfError("disk_full", …) from the store, and whatever watcher.before_layer raises.
+    """
+    before = len(library.parts.segments(part.id))
+    part = library.memory.adopt(part.id)
+    kept = library.parts.segments(part.id)
+    for _ in kept[before:]:
+        watcher.segment_kept(False)
+    chain = verified_chain(library.store, preamble_chain(model, library), kept)
+    for piece in segment_ids(ids)[len(kept) :]:
+        header = model.segment_header(chain.tip, chain.length, len(piece))
+        kv = _prefill(model, chain, piece, watcher)
+        part = library.memory.remember(part.id, header, piece, kv, 0)
+        watcher.segment_kept(True)
+        chain = chain.then(library.store.open(header.digest(piece), piece, header.parent))
+    return part
+
+
+def remember_join(model: LoadedModel, library: Library, join_id: int, chain: Chain, links: Sequence[Sequence[int]], watcher: Watcher) -> Chain:
+    """Read further links behind the chain of a join's first part, each on its own grid; gives the whole chain.
+
+    Segments of the join that are kept are opened; the rest is computed and kept.
+    """
+    known = list(library.joins.get(join_id).segments)
+    for link in links:
+        for piece in segment_ids(link):
+            header = model.segment_header(chain.tip, chain.length, len(piece))
+            digest = header.digest(piece)
+            if known[:1] == [digest]:
+                known.pop(0)
+                chain = verified_chain(library.store, chain, [digest])
+                continue
+            kv = _prefill(model, chain, piece, watcher)
+            library.memory.remember_join(join_id, header, piece, kv, 0)
+            watcher.segment_kept(True)
+            chain = chain.then(library.store.open(digest, piece, header.parent))
     return chain
+
+
+def verified_chain(store: Store, chain: Chain, digests: Sequence[str]) -> Chain:
+    """The chain continued with stored segments, every byte of them checked (once a process).
+
+    Raises LostSegment for one that is damaged or missing.
+    """
+    for digest in digests:
+        try:
+            segment = store.open(digest, expect_parent=chain.tip)
+            segment.will_need()
+            segment.touch_all()
+        except LongshelfError as error:
+            if error.kind in LOST:
+                raise LostSegment(digest, error) from error
+            raise
+        chain = chain.then(segment)
+    return chain
+
+
+class LostSegment(LongshelfError):
+    """A segment that can't be used, by digest."""
+
+    def __init__(self, digest: str, error: LongshelfError) -> None:
+        super().__init__(error.kind, error.message, error.hint)
+        self.digest = digest
 
 
 def _prefill(model: LoadedModel, chain: Chain, ids: list[int], watcher: Watcher) -> torch.Tensor:

@@ -102,10 +102,6 @@ class Segment:
     def tokens(self) -> int:
         return self.header.tokens
 
-    @property
-    def tokens(self) -> int:
-        return self.header.tokens
-
     def key(self, layer: int) -> torch.Tensor:
         """Keys of one layer after RoPE, [KV heads, tokens, head dim]."""
         return self._tensor(2 * layer)

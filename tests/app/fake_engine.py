@@ -22,8 +22,9 @@ from engine.service import endpoint, protocol
 
 Row = dict[str, Any]
 
-BOOK = "CHAPTER I\n\nIt is a truth universally acknowledged, that a single man in possession of a good fortune\nmust be in want of a wife.\n" + "".join(
-    f"\nParagraph {number}: the family talked of Netherfield Park, and of who might take it.\n" for number in range(200)
+BOOK = (
+    "CHAPTER I\n\nIt is a truth universally acknowledged, that a single man in possession of a good fortune\nmust be in want of a wife.\n"
+    + "".join(f"\nParagraph {number}: the family talked of Netherfield Park, and of who might take it.\n" for number in range(200))
 )
 QUOTE = "that a single man in possession of a good fortune"
 MODEL: Row = {
@@ -34,7 +35,8 @@ MODEL: Row = {
 
 def book(id: str = "book", **changes: Any) -> Row:
     row: Row = {
-        "id": id, "title": "Pride and Prejudice", "path": f"/books/{id}.txt", "format": "text", "encoding": "utf-8", "encoding_confident": True,
+        "id": id, "title": "Pride and Prejudice", "path": f"/books/{id}.txt", "format": "text", "encoding": "utf-8",
+        "encoding_confident": True,
         "state": "ready", "reason": "", "tokens": 168_000, "tokens_done": 168_000, "percent": 100.0, "parts": 82, "parts_ready": 82,
         "bytes": 3_870_000_000, "estimate_bytes": 3_870_000_000, "estimate_seconds": 540, "seconds_left": None, "tokens_per_s": None,
         "place": None, "skipped_count": 0, "added_at": 1000.0, "model": MODEL["name"], "source_missing": False,
@@ -62,7 +64,8 @@ class FakeEngine:
         self.chats: dict[str, Row] = {}  # as chats.show gives them
         self.answer = f"The book says {QUOTE} must be in want of a wife."
         self.figures: Row = {
-            "supported": True, "cut": False, "mode": "exact", "model": MODEL["name"], "device": "cpu", "dtype": "bfloat16", "parts_read": [1, 3],
+            "supported": True, "cut": False, "mode": "exact", "model": MODEL["name"], "device": "cpu", "dtype": "bfloat16",
+            "parts_read": [1, 3],
             "parts_total": 82, "document_tokens_prefilled": 0, "prompt_tokens_prefilled": 41, "reused_tokens": 4096, "generated_tokens": 19,
             "load_s": 0.02, "routing_s": 0.31, "ttft_s": 0.84, "decode_s": 1.9, "tokens_per_s": 10.2, "kv_bytes_read": 1_700_000_000,
         }  # fmt: skip
@@ -140,7 +143,15 @@ class FakeEngine:
             line.send(protocol.Result(request.id, result))
 
     def _hello(self, params: Row, line: _Line, id: int) -> Row:
-        return {"version": "0.1.0", "home": str(self.home.root), "pid": os.getpid(), "model": MODEL, "models_installed": 1, "threads": 2, "device": "cpu"}
+        return {
+            "version": "0.1.0",
+            "home": str(self.home.root),
+            "pid": os.getpid(),
+            "model": MODEL,
+            "models_installed": 1,
+            "threads": 2,
+            "device": "cpu",
+        }
 
     def _watch(self, params: Row, line: _Line, id: int) -> None:
         self._watchers.append((line, id))
@@ -193,7 +204,12 @@ class FakeEngine:
 
     def _jobs_list(self, params: Row, line: _Line, id: int) -> Row:
         working = [row for row in self.documents.values() if row["state"] in ("queued", "reading", "remembering", "paused", "failed")]
-        return {"jobs": [{"id": f"job-{row['id']}", "document": row["id"], "title": row["title"], "state": row["state"], "position": 0} for row in working]}
+        return {
+            "jobs": [
+                {"id": f"job-{row['id']}", "document": row["id"], "title": row["title"], "state": row["state"], "position": 0}
+                for row in working
+            ]
+        }
 
     def _chats_list(self, params: Row, line: _Line, id: int) -> Row:
         query = params.get("query")
@@ -212,8 +228,10 @@ class FakeEngine:
     def _ask(self, params: Row, line: _Line, id: int) -> Row:
         self._count += 1
         chat = params.get("chat") or f"chat{self._count}"
-        names = {"chat": chat, "user_message": f"u{self._count}", "assistant_message": f"a{self._count}"}
-        saved = self.chats.setdefault(chat, {"id": chat, "title": params["question"], "model": MODEL["name"], "messages": [], "created_at": time.time()})
+        names = {"chat": chat, "user_message": 10 * self._count, "assistant_message": 10 * self._count + 1}
+        saved = self.chats.setdefault(
+            chat, {"id": chat, "title": params["question"], "model": MODEL["name"], "messages": [], "created_at": time.time()}
+        )
         saved |= {"documents": params["documents"], "updated_at": time.time()}
         question = {"id": names["user_message"], "parent_id": params.get("parent"), "role": "user", "text": params["question"]}
         saved["messages"].append({**question, "status": "complete", "created_at": time.time()})
@@ -224,7 +242,9 @@ class FakeEngine:
         figures = {**self.figures, "stopped": stopped, **names}
         citations = [] if stopped else self.citations
         answer = {"id": names["assistant_message"], "parent_id": names["user_message"], "role": "assistant", "text": told, "meta": figures}
-        saved["messages"].append({**answer, "status": "stopped" if stopped else "complete", "citations": citations, "created_at": time.time()})
+        saved["messages"].append(
+            {**answer, "status": "stopped" if stopped else "complete", "citations": citations, "created_at": time.time()}
+        )
         for watching, number in self._watchers:
             watching.send(protocol.Event(number, "chats", {"chats": [self._chat_row(saved)]}))
         return {**figures, "answer": told, "citations": citations}

@@ -1,0 +1,72 @@
+"""The foot of the chat: a line about the next question, the composer in its frame, which mode and model will answer, and Send or Stop."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from app import theme
+from app.chat.composer import Composer
+from app.commands import Commands
+from app.mirror import Row
+
+
+class QuestionBox(QWidget):
+    cancelled = Signal()  # the link in the hint was followed
+
+    def __init__(self, commands: Commands, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._commands = commands
+        self.composer = Composer(self)
+        self._hint = QLabel(objectName="quiet", wordWrap=True, visible=False)
+        self._hint.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
+        self._hint.linkActivated.connect(lambda _: self.cancelled.emit())
+        mode = QLabel(self.tr("Exact"), objectName="quiet", accessibleName=self.tr("Mode: exact"))
+        mode.setToolTip(self.tr("Exact: the whole memory of the chosen parts is read for every word."))
+        self._model = QLabel(objectName="quiet")
+        self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
+        self._button = QToolButton(autoRaise=True)
+        self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+
+        frame = QFrame(objectName="composer")
+        row = QHBoxLayout()
+        row.addWidget(mode)
+        row.addStretch(1)
+        for widget in (self._model, self._badge, self._button):
+            row.addWidget(widget)
+        inside = QVBoxLayout(frame)
+        inside.setSpacing(0)
+        inside.addWidget(self.composer)
+        inside.addLayout(row)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self._hint)
+        layout.addWidget(frame)
+        self.composer.focus_changed.connect(lambda focused: _mark_focus(frame, focused))
+        self.set_busy(False)
+
+    def set_busy(self, busy: bool) -> None:
+        """While an answer comes, the button stops it."""
+        wanted, other = (self._commands.stop, self._commands.send) if busy else (self._commands.send, self._commands.stop)
+        self._button.removeAction(other)
+        self._button.setDefaultAction(wanted)
+        self._button.setAccessibleName(wanted.text().replace("&", ""))
+
+    def show_model(self, model: Row) -> None:
+        """The row of the model that will answer; an empty one when none is installed."""
+        self._model.setText(str(model.get("name") or ""))
+        self._badge.setVisible(bool(model.get("trial")))
+
+    def tell(self, text: str, link: str = "") -> None:
+        """One quiet line above the composer; with `link`, these words stand at its end and can be followed. "" hides it."""
+        colour = self.palette().link().color().name()
+        self._hint.setText(f'{text} <a href="#" style="color: {colour}">{link}</a>' if link else text)
+        self._hint.setVisible(bool(text))
+
+    def hint(self) -> str:
+        return self._hint.text()
+
+
+def _mark_focus(frame: QFrame, focused: bool) -> None:
+    """The frame shows the focus of the composer inside it; a style sheet has to be told."""
+    frame.setProperty("focused", focused)
+    theme.polish(frame)

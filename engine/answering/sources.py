@@ -1,0 +1,144 @@
+"""What a question is read from: the documents asked, their finished parts, and the chains behind which it is put.
+
+A chain is opened in place and every byte of it checked before its first use. A piece that turns out lost is taken out and computed
+again from the kept text, which is the only way that a question makes the model read a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.documents.document import Document
+from engine.errors import LongshelfError
+from engine.library.counters import TOKENS_PREFILLED
+from engine.library.documents import DocumentRow
+from engine.library.parts import Part
+from engine.model.loaded import LoadedModel
+from engine.reading.memory import Chain, LostSegment, Watcher, preamble_chain, remember_join, remember_part, verified_chain
+from engine.reading.rows import stored_document
+
+if TYPE_CHECKING:
+    from engine.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Source:
+    """A finished part of a document that is asked."""
+
+    row: DocumentRow
+    part: Part
+
+    @property
+    def number(self) -> int:
+        """The part's number for people, from 1."""
+        return self.part.ordinal + 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The documents of a question, their finished parts, and how many parts they have in all."""
+
+    rows: tuple[DocumentRow, ...]
+    sources: tuple[Source, ...]
+    parts_total: int
+
+
+def asked_documents(shelf: Shelf, names: Sequence[str], everything: bool, namespace: str) -> Asked:
+    """Raises LongshelfError("not_found"), or ("not_ready") where nothing asked has a finished part."""
+    library = shelf.library
+    rows = library.documents.all() if everything else [library.documents.find(name) for name in dict.fromkeys(names)]
+    if not rows:
+        raise LongshelfError("usage", "No document was named to ask.", "Name one, or use --all; `longshelf list` shows what is there.")
+    parts = {row.id: library.parts.of(row.id, namespace) for row in rows}
+    sources = [Source(row, part) for row in rows for part in parts[row.id] if part.state in ("ready", "damaged")]
+    if not sources:
+        raise _not_ready(rows[0], bool(library.parts.of(rows[0].id)) and not parts[rows[0].id])
+    return Asked(tuple(rows), tuple(sources), sum(map(len, parts.values())))
+
+
+def _not_ready(row: DocumentRow, another_model: bool) -> LongshelfError:
+    if another_model:
+        message, hint = f"“{row.title}” was read by another model.", "Add it again to read it with this one, or go back to that model."
+    elif row.state in ("queued", "reading", "remembering"):
+        message, hint = f"“{row.title}” has no finished part yet.", "Ask again in a moment: the first part is enough."
+    else:
+        reason = f" ({row.reason})" if row.reason else ""
+        message, hint = f"“{row.title}” has not been read: {row.state.replace('_', ' ')}{reason}.", "`longshelf add` reads it, `longshelf jobs resume` goes on."
+    return LongshelfError("not_ready", message, hint)
+
+
+class Chains:
+    """Opens chains of parts for one question. Everything here runs on the model thread."""
+
+    def __init__(self, shelf: Shelf, model: LoadedModel, before_layer: Callable[[], None]) -> None:
+        self._shelf = shelf
+        self._model = model
+        self._watcher = Watcher(before_layer, self._count)
+        self.document_tokens_prefilled = 0
+        self.preamble = preamble_chain(model, shelf.library)
+
+    def of(self, source: Source) -> Chain:
+        """Preamble and part. A lost segment is computed again first."""
+        library = self._shelf.library
+        for _ in range(len(source.part.expected) + 1):
+            try:
+                digests = library.parts.segments(source.part.id)
+                if len(digests) < len(source.part.expected):
+                    self._read_again(source)
+                    digests = library.parts.segments(source.part.id)
+                return verified_chain(library.store, self.preamble, digests)
+            except LostSegment as lost:
+                library.memory.lose(lost.digest)
+        raise LongshelfError("segment_damaged", f"A part of “{source.row.title}” can't be kept whole on this disk.", "Check the disk.")
+
+    def joined(self, sources: Sequence[Source], say: Callable[[int], None]) -> Chain:
+        """One chain over several parts in this order: what is not stored of it yet is read now and stored.
+
+        say(tokens): how much that is, before it starts.
+        """
+        library, model = self._shelf.library, self._model
+        chain = self.of(sources[0])
+        behind = [segment_tokens(self.of(source), self.preamble) for source in sources[1:]]
+        join = library.joins.add(model.namespace, model.name, [source.part.id for source in sources], sum(map(len, behind)))
+        if not join.ready:
+            say(join.tokens - join.tokens_done)
+        try:
+            chain = remember_join(model, library, join.id, chain, behind, self._watcher)
+        except LostSegment as lost:
+            library.memory.lose(lost.digest)
+            library.memory.remove_join(join.id)
+            raise
+        library.joins.touch(join.id)
+        return chain
+
+    def _read_again(self, source: Source) -> None:
+        document = stored_document(self._shelf, source.row)
+        part = source.part
+        ids = self._model.tokenizer.encode_ids(document.text)[part.first_token : part.first_token + part.tokens]
+        remember_part(self._model, self._shelf.library, part, ids, self._watcher)
+
+    def _count(self, tokens: int) -> None:
+        self.document_tokens_prefilled += tokens
+        self._shelf.library.counters.increment(TOKENS_PREFILLED, tokens)
+
+
+def segment_tokens(chain: Chain, preamble: Chain) -> list[int]:
+    """Token ids of a chain behind its preamble."""
+    return [int(i) for segment in chain.segments[len(preamble.segments) :] for i in segment.ids]
+
+
+def part_offsets(model: LoadedModel, document: Document, part: Part, ids: Sequence[int]) -> list[tuple[int, int]]:
+    """For each token of a part the code points of the document that it covers."""
+    alone = model.tokenizer.encode(document.text[part.start : part.end])
+    if alone.ids == list(ids):
+        return [(part.start + start, part.start + end) for start, end in alone.offsets]
+    whole = model.tokenizer.encode(document.text)
+    return whole.offsets[part.first_token : part.first_token + part.tokens]
+
+
+def places(document: Document, part: Part) -> dict[str, Any]:
+    """Where a part lies, for people: {first, last} section or page labels."""
+    first, last = document.place(part.start), document.place(max(part.start, part.end - 1))
+    return {"first": first.section or first.page_label, "last": last.section or last.page_label}

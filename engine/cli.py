@@ -1,0 +1,116 @@
+"""`longshelf` on the command line: parsing, and what every command shares (output, errors, stopping).
+
+With --json a command prints one object on stdout and everything else on stderr; a failure exits 1 (wrong usage 2) with one line on
+stderr and, with --json, {"error": {kind, message, hint}} on stdout. What a command does is in `engine.commands`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from engine.commands import care, chats, documents, measure, models, questions
+from engine.commands.session import Output, Session
+from engine.errors import LongshelfError, Stopped
+from engine.home import Home
+from engine.version import VERSION
+
+_ABOUT = """\
+Read long documents once; ask them from then on, offline, with the place in the source beside every answer.
+
+  longshelf models fetch                     install the default model (93 MB, once)
+  longshelf add book.txt notes/ repo/        read files and folders, and remember them
+  longshelf ask book "Who rents Netherfield?"
+  longshelf                                  the window
+
+DOC below is a document's id, path or unique title. Everything lies in one folder: `longshelf paths`.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose usage errors are LongshelfErrors, so that --json holds for them too."""
+
+    def error(self, message: str) -> NoReturn:
+        raise LongshelfError("usage", f"{message[:1].upper()}{message[1:]}.", f"`{self.prog} --help` shows how.")
+
+
+def build_parser() -> Parser:
+    parser = Parser(prog="longshelf", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--home", metavar="DIR", help="where everything is kept (default: LONGSHELF_HOME, else your data folder)")
+    parser.add_argument("--version", action="version", version=f"longshelf {VERSION}")
+    output = argparse.ArgumentParser(add_help=False)
+    output.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for module in (documents, questions, chats, models, care, measure):
+        module.add_parsers(commands, output)
+    window = commands.add_parser("window", parents=[output], help="open the window (also: no command at all)")
+    window.add_argument("files", nargs="*", metavar="FILE", help="open these and add them")
+    window.add_argument("--until-shown", action="store_true", help="print the milliseconds to the first paint, and end")
+    window.set_defaults(run=None)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of `longshelf`; gives the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    wants_json = "--json" in given
+    try:
+        parser = build_parser()
+        given = _as_command(given, parser)
+        options = parser.parse_args(given)
+        home = Home.choose(options.home)
+        if options.run is None:
+            from app.main import run as run_window  # the only way up, and only for this command
+
+            return run_window(home, [Path(file) for file in options.files], until_shown=options.until_shown)
+        output = Output(json=options.json or getattr(options, "jsonl", False))
+        with Session(home, output) as session:
+            result: dict[str, Any] | None = options.run(options, session)
+        if options.json and result is not None:
+            print(json.dumps(result, ensure_ascii=False))
+        return _failed(result)
+    except LongshelfError as error:
+        return _report(error, wants_json)
+    except (Stopped, KeyboardInterrupt):
+        print("Stopped. What was finished is kept.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 1
+
+
+def _as_command(given: list[str], parser: Parser) -> list[str]:
+    """No command opens the window; so do files that are no command's name."""
+    position = 0
+    while position < len(given) and given[position].startswith("-"):
+        if given[position] in ("-h", "--help", "--version"):
+            return given
+        position += 2 if given[position] == "--home" else 1
+    names = next(action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    if position >= len(given):
+        return [*given, "window"]
+    if given[position] not in names and (Path(given[position]).exists() or "/" in given[position]):
+        return [*given[:position], "window", *given[position:]]
+    return given
+
+
+def _failed(result: dict[str, Any] | None) -> int:
+    """1 where an `add` took nothing at all."""
+    documents_given = (result or {}).get("documents")
+    if documents_given and all("error" in document for document in documents_given):
+        return 1
+    return 0
+
+
+def _report(error: LongshelfError, wants_json: bool) -> int:
+    print(f"longshelf: {error.message} {error.hint}".rstrip(), file=sys.stderr)
+    if wants_json:
+        print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
+    return 2 if error.kind == "usage" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Commands about documents: add, list, show, remove, jobs."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from engine.commands.session import Session, duration, size
+from engine.errors import LongshelfError
+
+
+def add_parsers(commands: Any, output: ArgumentParser) -> None:
+    add = commands.add_parser("add", parents=[output], help="read files and folders, and remember them")
+    add.add_argument("paths", nargs="+", metavar="PATH", help="a text, Markdown or source file, or a folder of them")
+    add.add_argument("--model", metavar="M", help="read with this model (default: the current one)")
+    add.add_argument("--encoding", metavar="E", help="the text's encoding, where the guess is wrong (cp949, shift_jis, latin-1 …)")
+    add.add_argument("--part-tokens", type=int, metavar="N", help="largest part, in tokens")
+    add.add_argument("--no-read", action="store_true", help="keep the text only; no model needed")
+    add.add_argument("--yes", action="store_true", help="go ahead where a document takes more than 5 GB")
+    add.add_argument("--jsonl", action="store_true", help="progress as JSON lines on stdout")
+    add.set_defaults(run=_add)
+    listed = commands.add_parser("list", parents=[output], help="the documents, and how far each is remembered")
+    listed.add_argument("query", nargs="?", help="only those whose title, path or text holds these words")
+    listed.set_defaults(run=_list)
+    show = commands.add_parser("show", parents=[output], help="a document's text and parts; a path that isn't added is only read")
+    show.add_argument("document", metavar="DOC|PATH")
+    show.add_argument("--text", action="store_true", help="print the text")
+    show.add_argument("--page", type=int, metavar="N", help="only this page")
+    show.add_argument("--encoding", metavar="E", help="for a path: the text's encoding")
+    show.set_defaults(run=_show)
+    remove = commands.add_parser("remove", parents=[output], help="forget a document: its memory and its kept text (never the source)")
+    remove.add_argument("document", metavar="DOC")
+    remove.set_defaults(run=_remove)
+    jobs = commands.add_parser("jobs", parents=[output], help="what is still to be read: list, pause, resume, cancel, retry")
+    jobs.add_argument("action", choices=("list", "pause", "resume", "cancel", "retry"), nargs="?", default="list")
+    jobs.add_argument("id", nargs="?", metavar="JOB|DOC", help="one job or document (default: all)")
+    jobs.set_defaults(run=_jobs)
+
+
+def _add(options: Namespace, session: Session) -> dict[str, Any]:
+    params = {
+        "paths": [str(Path(path).expanduser().absolute()) for path in options.paths],
+        "model": options.model,
+        "encoding": options.encoding,
+        "part_tokens": options.part_tokens,
+        "read": not options.no_read,
+        "yes": options.yes,
+    }
+    result = session.call("documents.add", params, _told(session, options.jsonl))
+    if options.jsonl:
+        session.output.event("result", result)
+    for document in result["documents"]:
+        _say_added(session, document)
+    return result
+
+
+def _told(session: Session, jsonl: bool) -> Any:
+    def on_event(event: str, data: dict[str, Any]) -> None:
+        if jsonl:
+            session.output.event(event, data)
+        elif event == "progress":
+            session.output.progress(progress_line(data))
+
+    return on_event
+
+
+def progress_line(row: dict[str, Any]) -> str:
+    """One line of how far a document is."""
+    line = f"{row.get('title', '')}: {str(row.get('state', '')).replace('_', ' ')} {row.get('percent', 0.0):.1f} %"
+    if row.get("files"):
+        line = f"{row['title']}: {row['files_done']} of {row['files']} files"
+    if row.get("tokens_per_s"):
+        line += f" · {row['tokens_per_s']:.0f} tokens/s"
+    if row.get("seconds_left"):
+        line += f" · {duration(row['seconds_left'])} left"
+    if row.get("place"):
+        line += f" · {row['place']}"
+    return line
+
+
+def _say_added(session: Session, document: dict[str, Any]) -> None:
+    if "error" in document:
+        session.output.note(f"longshelf: {document['error']['message']} {document['error']['hint']}".rstrip())
+        return
+    text = f"{document['id']}  {document['title']}: {document['state'].replace('_', ' ')}"
+    if document["tokens"]:
+        text += f" · {document['tokens']:,} tokens in {document['parts']} parts · {size(document['bytes'])} · {duration(document['seconds'])}"
+    if document["segments_found"] and not document["segments_computed"]:
+        text += " · already remembered"
+    session.output.say(text)
+    if document["reason"]:
+        session.output.say(f"          {document['reason']}")
+    reasons: dict[str, int] = {}
+    for skipped in document.get("skipped", []):
+        reasons[skipped["reason"]] = reasons.get(skipped["reason"], 0) + 1
+    if reasons:
+        session.output.say("          skipped: " + ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items())))
+
+
+def _list(options: Namespace, session: Session) -> dict[str, Any]:
+    result = session.call("documents.list", {"query": options.query})
+    for row in result["documents"]:
+        state = row["state"] if row["state"] != "remembering" else f"{row['percent']:.1f} %"
+        session.output.say(f"{row['id']}  {state:<12} {row['tokens']:>9,} tokens  {size(row['bytes']):>10}  {row['title']}")
+        if row["reason"]:
+            session.output.say(f"          {row['reason']}")
+    if not result["documents"]:
+        session.output.say("Nothing here yet: `longshelf add PATH`.")
+    return result
+
+
+def _show(options: Namespace, session: Session) -> dict[str, Any]:
+    try:
+        result = session.call("documents.show", {"id": options.document})
+    except LongshelfError as error:
+        path = Path(options.document).expanduser()
+        if error.kind != "not_found" or not path.exists():
+            raise
+        result = session.call("documents.read", {"paths": [str(path.absolute())], "encoding": options.encoding})
+    if options.page is not None:
+        page = next((page for page in result["pages"] if page["n"] == options.page), None)
+        if page is None:
+            raise LongshelfError("usage", f"There is no page {options.page}; the document has {len(result['pages'])} pages.")
+        result = {**result, "text": result["text"][page["start"] : page["end"]], "offset": page["start"]}
+    if options.text or options.page is not None:
+        session.output.say(result["text"])
+    else:
+        session.output.say(f"{result['title']} ({result['format']}, {result['encoding'] or 'folder'}): {len(result['text']):,} characters, {result['state']}")
+        for part in result["parts"]:
+            session.output.say(f"  part {part['n']}: {part['tokens']:,} tokens, {part['state']}")
+    return result
+
+
+def _remove(options: Namespace, session: Session) -> dict[str, Any]:
+    result = session.call("documents.remove", {"id": options.document})
+    session.output.say(f"Removed “{result['title']}”; {size(result['bytes_freed'])} freed.")
+    return result
+
+
+def _jobs(options: Namespace, session: Session) -> dict[str, Any]:
+    if options.action == "list":
+        result = session.call("jobs.list")
+    else:
+        waits = {"wait": True} if options.action in ("resume", "retry") else {}
+        result = session.call(f"jobs.{options.action}", {"id": options.id, **waits}, _told(session, False))
+    for job in result["jobs"]:
+        session.output.say(f"{job['id']:>4}  {job['state']:<10} {job['title']}  {job['reason']}")
+    if not result["jobs"]:
+        session.output.say("Nothing is waiting.")
+    return result

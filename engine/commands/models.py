@@ -1,0 +1,76 @@
+"""The command `models`: list, fetch, add, use, remove."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from engine.commands.session import Session, size
+
+
+def add_parsers(commands: Any, output: ArgumentParser) -> None:
+    models = commands.add_parser("models", help="language models: list, fetch, add, use, remove")
+    actions = models.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions.add_parser("list", parents=[output], help="installed models, and the one that can be fetched").set_defaults(run=_list)
+    fetch = actions.add_parser("fetch", parents=[output], help="download and install the default model")
+    fetch.add_argument("name", nargs="?", default="smollm2", help="smollm2 (SmolLM2-135M-Instruct, Apache-2.0)")
+    fetch.set_defaults(run=_fetch)
+    add = actions.add_parser("add", parents=[output], help="install a model from a GGUF file of yours")
+    add.add_argument("path", metavar="FILE.gguf")
+    add.add_argument("--name", help="what to call it (default: the file's name)")
+    add.set_defaults(run=_add)
+    use = actions.add_parser("use", parents=[output], help="answer with this model from now on")
+    use.add_argument("name")
+    use.set_defaults(run=_use)
+    remove = actions.add_parser("remove", parents=[output], help="delete a model; what it read stays on disk")
+    remove.add_argument("name")
+    remove.set_defaults(run=_remove)
+
+
+def _list(options: Namespace, session: Session) -> dict[str, Any]:
+    result = session.call("models.list")
+    for row in result["models"]:
+        mark = "*" if row["current"] else " "
+        state = "installed" if row["installed"] else "to fetch"
+        notes = [row["license"] or "", "trial model" if row["trial"] else "", ", ".join(row["languages"]), row["problem"] or ""]
+        window = f"{row['window']:,} tokens" if row["window"] else ""
+        session.output.say(f"{mark} {row['name']:<20} {state:<9} {size(row['bytes']):>9}  {window}  {' · '.join(filter(None, notes))}")
+    return result
+
+
+def _told(session: Session) -> Any:
+    words = {"download": "downloading", "check": "checking", "convert": "converting", "tokenizer": "building the tokenizer"}
+
+    def on_event(event: str, data: dict[str, Any]) -> None:
+        if event == "progress" and data["stage"] in words:
+            amount = f" {size(data['done'])} of {size(data['total'])}" if data["total"] > 1 else ""
+            session.output.progress(words[data["stage"]] + amount)
+
+    return on_event
+
+
+def _fetch(options: Namespace, session: Session) -> dict[str, Any]:
+    session.output.note(f"Installing {options.name}: a download of 93 MB, 270 MB on the disk.")
+    return _installed(session, session.call("models.fetch", {"name": options.name}, _told(session)))
+
+
+def _add(options: Namespace, session: Session) -> dict[str, Any]:
+    params = {"path": str(Path(options.path).expanduser().absolute()), "name": options.name}
+    return _installed(session, session.call("models.add", params, _told(session)))
+
+
+def _installed(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    row = next(row for row in result["models"] if row["name"] == result["name"])
+    session.output.say(f"{row['name']} is installed ({size(row['bytes'])}, {row['license'] or 'no licence stated'}).")
+    if row["trial"]:
+        session.output.say("It is a trial model: good enough to see how Longshelf works, not to rely on its answers.")
+    return result
+
+
+def _use(options: Namespace, session: Session) -> dict[str, Any]:
+    return session.call("models.use", {"name": options.name})
+
+
+def _remove(options: Namespace, session: Session) -> dict[str, Any]:
+    return session.call("models.remove", {"name": options.name})

@@ -1,0 +1,88 @@
+"""Looking after a home: the methods `doctor`, `gc` and `paths`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import LongshelfError
+from engine.library import checkup, recovery
+from engine.library.counters import TOKENS_PREFILLED
+from engine.store import space
+
+if TYPE_CHECKING:
+    from engine.shelf import Call, Shelf
+
+
+def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
+    """{problems, repaired, tokens_prefilled_total, …}: what is wrong in this home, and, where asked, its repair."""
+    rebuilt: dict[str, Any] | None = None
+    try:
+        library = shelf.library
+    except LongshelfError as error:
+        if error.kind != "catalog_damaged":
+            raise
+        if not params.get("repair"):
+            return {"problems": [_of_error(error)], "repaired": [], "tokens_prefilled_total": None, "bytes_used": None}
+        result = recovery.rebuild(shelf.home)
+        rebuilt = {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": str(result.aside)}
+        library = shelf.library
+
+    def say(done: int, total: int) -> None:
+        call.emit("progress", {"stage": "segments", "done": done, "total": total})
+
+    def examined() -> list[checkup.Problem]:
+        return checkup.examine(library, bool(params.get("deep")), call.stop.is_set, say)
+
+    problems = examined()
+    repaired: list[dict[str, Any]] = []
+    if params.get("repair") and problems:
+        done = shelf.model_thread.run(lambda: checkup.repair(library, problems))
+        repaired = [{**repair.problem.as_json(), "done": repair.done} for repair in done]
+        problems = examined()
+        _read_damaged_again(shelf)
+    counters = library.counters.all()
+    return {
+        "problems": [problem.as_json() for problem in problems],
+        "repaired": repaired,
+        "rebuilt": rebuilt,
+        "tokens_prefilled_total": counters.get(TOKENS_PREFILLED, 0),
+        "bytes_used": library.store.usage(),
+        "free": space.space(shelf.home.root).free,
+        "floor": space.space(shelf.home.root).floor,
+    }
+
+
+def _of_error(error: LongshelfError) -> dict[str, str]:
+    return {"kind": error.kind, "what": error.message, "cause": "", "next": error.hint}
+
+
+def _read_damaged_again(shelf: Shelf) -> None:
+    """Queue the documents whose parts lost a piece."""
+    library = shelf.library
+    for row in library.documents.all():
+        for part in library.parts.of(row.id):
+            if part.state == "damaged":
+                library.jobs.add(row.id, part.model)
+                library.documents.set_state(row.id, "queued")
+                break
+    shelf.queue.wake()
+
+
+def gc(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
+    """Remove what nothing needs: segments without a document, temporary files of killed processes."""
+    freed = shelf.model_thread.run(shelf.library.memory.collect)
+    return {"segments": freed.segments, "bytes": freed.bytes, "temporaries": shelf.library.sweep_temporaries()}
+
+
+def paths(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
+    """Where everything of this home lies, and how large it is."""
+    home = shelf.home
+    places = {"home": home.root, "models": home.models, "segments": home.segments, "catalog": home.catalog, "texts": home.root / "texts", "log": home.log}
+    return {
+        name: {"path": str(path), "bytes": sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else _size(path)}
+        for name, path in places.items()
+    }
+
+
+def _size(path: Any) -> int:
+    return int(path.stat().st_size) if path.exists() else 0

@@ -1,0 +1,254 @@
+"""The methods that clients can call, by name. Each takes the shelf, the parameters and the call, and gives the result object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine import settings
+from engine.errors import LongshelfError
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    from engine.library.chats import Chat
+    from engine.shelf import Call, Shelf
+
+Params = dict[str, Any]
+Method = Callable[["Shelf", Params, "Call"], dict[str, Any]]
+
+
+def hello(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.threads import default_threads
+
+    rows = shelf.models.list()
+    return {
+        "version": VERSION,
+        "home": str(shelf.home.root),
+        "pid": os.getpid(),
+        "model": next((row for row in rows if row["current"]), None),
+        "models_installed": len(shelf.models.names()),
+        "threads": settings.load(shelf.home).threads or default_threads(),
+        "device": "cpu",
+    }
+
+
+def watch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    """Every change until the client stops it."""
+    end = shelf.subscribe(call.emit)
+    try:
+        call.stop.wait()
+    finally:
+        end()
+    return {}
+
+
+def models_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    return {"models": shelf.models.list()}
+
+
+def models_fetch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.model import install
+
+    name = install.fetch(shelf.home, params.get("name") or install.DEFAULT.name, _progress(call), call.stop.is_set)
+    return _models_changed(shelf, name)
+
+
+def models_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.model import install
+
+    path = Path(os.path.abspath(os.path.expanduser(params["path"])))
+    return _models_changed(shelf, install.install_gguf(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set))
+
+
+def models_use(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    shelf.models.use(params["name"])
+    return _models_changed(shelf, params["name"])
+
+
+def models_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    shelf.models.remove(params["name"])
+    shelf.unload()
+    return _models_changed(shelf, params["name"])
+
+
+def _models_changed(shelf: Shelf, name: str) -> dict[str, Any]:
+    rows = shelf.models.list()
+    shelf.publish("models", {"models": rows})
+    return {"name": name, "models": rows}
+
+
+def _progress(call: Call) -> Callable[[str, int, int], None]:
+    return lambda stage, done, total: call.emit("progress", {"stage": stage, "done": done, "total": total})
+
+
+def documents_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.add(shelf, params, call)
+
+
+def documents_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.list_documents(shelf, params, call)
+
+
+def documents_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.show(shelf, params, call)
+
+
+def documents_read(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.read_only(shelf, params, call)
+
+
+def documents_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.remove(shelf, params, call)
+
+
+def jobs_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.reading import adding
+
+    return adding.list_jobs(shelf, params, call)
+
+
+def _jobs(action: str) -> Method:
+    def change(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+        from engine.reading import adding
+
+        return adding.change_jobs(shelf, {**params, "action": action}, call)
+
+    return change
+
+
+def ask(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.answering import asking
+
+    return asking.ask(shelf, params, call)
+
+
+def chats_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    chats = shelf.library.chats.all()
+    if query := params.get("query"):
+        found = set(shelf.library.search.find_chats(query))
+        chats = [chat for chat in chats if chat.id in found]
+    return {"chats": [chat_row(chat) for chat in chats]}
+
+
+def chats_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.answering.asking import citation_json
+
+    library = shelf.library
+    chat = library.chats.get(str(params["id"]))
+    messages = []
+    for message in library.chats.messages(chat.id):
+        fields = asdict(message)
+        fields.pop("chat_id")
+        messages.append(fields | {"citations": [citation_json(citation) for citation in message.citations]})
+    return {**chat_row(chat), "messages": messages}
+
+
+def chats_rename(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    row = chat_row(shelf.library.chats.rename(str(params["id"]), str(params["title"])))
+    shelf.publish("chats", {"chats": [row]})
+    return row
+
+
+def chats_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    shelf.library.chats.remove(str(params["id"]))
+    shelf.publish("chats", {"chats": [{"id": params["id"], "removed": True}]})
+    return {"id": params["id"]}
+
+
+def chats_export(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.library import export
+
+    form = params.get("format", "markdown")
+    if form not in ("markdown", "json"):
+        raise LongshelfError("usage", f"Chats are exported as markdown or json, not {form!r}.")
+    make = export.as_json if form == "json" else export.as_markdown
+    return {"id": params["id"], "format": form, "text": make(shelf.library.chats, str(params["id"]))}
+
+
+def chat_row(chat: Chat) -> dict[str, Any]:
+    """A chat of a list; documents: ids."""
+    return {
+        "id": chat.id,
+        "title": chat.title,
+        "model": chat.model,
+        "created_at": chat.created_at,
+        "updated_at": chat.updated_at,
+        "documents": [document for document, _ in chat.documents],
+        "document_titles": [title for _, title in chat.documents],
+    }
+
+
+def settings_get(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    return settings.load(shelf.home).as_json()
+
+
+def settings_set(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    changed = settings.change(shelf.home, params)
+    if "threads" in params:
+        from engine.threads import use_threads
+
+        shelf.model_thread.run(lambda: use_threads(changed.threads), urgent=True)
+    return changed.as_json()
+
+
+def doctor(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.service import care
+
+    return care.doctor(shelf, params, call)
+
+
+def gc(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.service import care
+
+    return care.gc(shelf, params, call)
+
+
+def paths(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.service import care
+
+    return care.paths(shelf, params, call)
+
+
+METHODS: dict[str, Method] = {
+    "hello": hello,
+    "watch": watch,
+    "models.list": models_list,
+    "models.fetch": models_fetch,
+    "models.add": models_add,
+    "models.use": models_use,
+    "models.remove": models_remove,
+    "documents.add": documents_add,
+    "documents.list": documents_list,
+    "documents.show": documents_show,
+    "documents.read": documents_read,
+    "documents.remove": documents_remove,
+    "jobs.list": jobs_list,
+    "jobs.pause": _jobs("pause"),
+    "jobs.resume": _jobs("resume"),
+    "jobs.cancel": _jobs("cancel"),
+    "jobs.retry": _jobs("retry"),
+    "ask": ask,
+    "chats.list": chats_list,
+    "chats.show": chats_show,
+    "chats.rename": chats_rename,
+    "chats.remove": chats_remove,
+    "chats.export": chats_export,
+    "settings.get": settings_get,
+    "settings.set": settings_set,
+    "doctor": doctor,
+    "gc": gc,
+    "paths": paths,
+}

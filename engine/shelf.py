@@ -1,0 +1,157 @@
+"""The engine as one object: a home opened, its library, its model, its queue of reading, and the methods that clients call.
+
+`call` is the only door: the command line uses it in-process, the server hands it what arrives on the socket. The holder of the
+home's engine lock makes the one Shelf of a home. Nothing heavy is loaded before it is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine import settings
+from engine.errors import LongshelfError
+from engine.home import Home
+from engine.model.installed import Models
+
+if TYPE_CHECKING:
+    from engine.library.library import Library
+    from engine.model.loaded import LoadedModel
+    from engine.model.thread import ModelThread
+    from engine.reading.queue import ReadingQueue
+
+log = logging.getLogger("longshelf")
+
+Listener = Callable[[str, dict[str, Any]], None]
+
+
+@dataclass
+class Call:
+    """One request under way. `emit` sends an event to whoever asked; `stop` is set when they want it to end."""
+
+    emit: Listener = lambda event, data: None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Shelf:
+    """One home. Methods may be called from any thread."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home.open()
+        self.models = Models(home)
+        self._lock = threading.RLock()
+        self._library: Library | None = None
+        self._thread: ModelThread | None = None
+        self._loaded: LoadedModel | None = None
+        self._queue: ReadingQueue | None = None
+        self._listeners: list[Listener] = []
+
+    @property
+    def library(self) -> Library:
+        """Opened at first use, and put in order then. Raises what `Library.open` raises."""
+        with self._lock:
+            if self._library is None:
+                from engine.library.library import Library
+
+                library = Library.open(self.home)
+                library.settle()
+                self._library = library
+            return self._library
+
+    @property
+    def opened(self) -> bool:
+        """Whether the library has been opened."""
+        return self._library is not None
+
+    @property
+    def model_thread(self) -> ModelThread:
+        with self._lock:
+            if self._thread is None:
+                from engine.model.thread import ModelThread
+
+                self._thread = ModelThread()
+            return self._thread
+
+    @property
+    def queue(self) -> ReadingQueue:
+        """The queue of reading jobs; its thread starts when something is to be read."""
+        with self._lock:
+            if self._queue is None:
+                from engine.reading.queue import ReadingQueue
+
+                self._queue = ReadingQueue(self)
+            return self._queue
+
+    def model(self, name: str | None = None) -> tuple[LoadedModel, float]:
+        """The model in memory (one at a time), and the seconds that loading took now.
+
+        Raises LongshelfError("no_model"), ("unknown_model"), ("model_damaged").
+        """
+        wanted = name or self.models.current()
+        loaded = self._loaded
+        if loaded is not None and loaded.name == wanted:
+            return loaded, 0.0
+        started = time.perf_counter()
+        installed = self.models.open(wanted)
+        self.publish("status", {"state": "loading", "model": installed.name})
+
+        def load() -> LoadedModel:
+            from engine.model.loaded import LoadedModel
+            from engine.threads import use_threads
+
+            if self._loaded is None or self._loaded.name != installed.name:
+                use_threads(settings.load(self.home).threads)
+                self._loaded = LoadedModel(installed)
+            return self._loaded
+
+        loaded = self.model_thread.run(load, urgent=True)
+        self.publish("status", {"state": "ready"})
+        return loaded, time.perf_counter() - started
+
+    def unload(self) -> None:
+        """Let go of the model in memory; the next question loads the current one."""
+        self._loaded = None
+
+    def call(self, method: str, params: dict[str, Any], call: Call) -> dict[str, Any]:
+        """Do one request. Raises LongshelfError, and Stopped where stopping leaves no result."""
+        from engine.service.methods import METHODS
+
+        function = METHODS.get(method)
+        if function is None:
+            raise LongshelfError("usage", f"The engine knows no method {method!r}.")
+        return function(self, params, call)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` of every change from now on; gives the way to end that."""
+        with self._lock:
+            self._listeners.append(listener)
+
+        def end() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return end
+
+    def publish(self, event: str, data: dict[str, Any]) -> None:
+        """Tell every subscriber."""
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            try:
+                listener(event, data)
+            except OSError:
+                log.debug("a watcher is gone")
+
+    def close(self) -> None:
+        """Stop reading at the next layer, keep what is finished, close the library."""
+        if self._queue is not None:
+            self._queue.close()
+        if self._thread is not None:
+            self._thread.close()
+        if self._library is not None:
+            self._library.close()

@@ -1,0 +1,18 @@
+"""A library of one's own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.library.library import Library
+from tests.engine.library.shelf import open_library
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    opened = open_library(tmp_path / "home")
+    yield opened
+    opened.close()
