@@ -42,7 +42,7 @@ def build_parser() -> Parser:
     parser = Parser(prog="longshelf", description=_ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--home", metavar="DIR", help="where everything is kept (default: LONGSHELF_HOME, else your data folder)")
     parser.add_argument("--version", action="version", version=f"longshelf {VERSION}")
-    output = argparse.ArgumentParser(add_help=False)
+    output = Parser(add_help=False)
     output.add_argument("--json", action="store_true", help="one JSON object on stdout")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for module in (documents, questions, chats, models, care, measure):

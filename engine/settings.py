@@ -13,7 +13,10 @@ from engine.store import durable
 
 @dataclass(frozen=True)
 class Settings:
-    """threads: for the model, None is the machine's default. language: "en", "ko" or None for the system's. theme: "system", "light", "dark"."""
+    """threads: for the model, None is the machine's default. language: "en", "ko" or None for the system's.
+
+    theme: "system", "light" or "dark".
+    """
 
     threads: int | None = None
     language: str | None = None

@@ -80,9 +80,7 @@ def _mix(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.bmm(weights.view(kv_heads, rows * group, keys), v.to(weights.dtype)).view(kv_heads, rows, group, -1)
 
 
-def _add_scores(
-    scores: torch.Tensor, blocks: list[Block], logits: list[torch.Tensor], lse: torch.Tensor, chosen: tuple[int, int]
-) -> None:
+def _add_scores(scores: torch.Tensor, blocks: list[Block], logits: list[torch.Tensor], lse: torch.Tensor, chosen: tuple[int, int]) -> None:
     offset = 0
     for block, logit in zip(blocks, logits, strict=True):
         begin, end = max(chosen[0], block.row_begin), min(chosen[1], block.row_end)

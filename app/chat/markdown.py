@@ -32,7 +32,7 @@ _NUMBER = re.compile(f"{MARK}([0-9]+){END_MARK}")
 
 def render(text: str, copy_words: str = "") -> str:
     """HTML of `text`. With `copy_words`, each block of code gets a link of these words to `copy:N`, N counting from 0."""
-    html: str = _parser().render(text, {"copy_words": copy_words, "code_blocks": 0})
+    html: str = _parser().render(text, {"copy_words": copy_words, "code_blocks": 0}).strip()
     return _NUMBER.sub(rf'<sup><a href="{CITE}\1">[\1]</a></sup>', html)
 
 

@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from engine.answering.choosing import fuse, likelihood_gains
@@ -118,7 +119,9 @@ class Question:
         try:
             result, citations = self._answered(rows, history)
         except BaseException as error:
-            reason = error.message if isinstance(error, LongshelfError) else "stopped" if isinstance(error, Stopped) else "a fault of Longshelf"
+            reason = (
+                error.message if isinstance(error, LongshelfError) else "stopped" if isinstance(error, Stopped) else "a fault of Longshelf"
+            )
             chats.finish_message(answer_message.id, self.said, "stopped" if isinstance(error, Stopped) else "failed", {"reason": reason})
             self._tell_chat(chat_id)
             raise
@@ -144,10 +147,10 @@ class Question:
         if "parent" in params:
             path = library.chats.path(params["parent"]) if params["parent"] is not None else []
         else:
-            path = [message for message in library.chats.newest_path(chat.id)]
+            path = library.chats.newest_path(chat.id)
         turns = [
             Turn(asked.text, reply.text)
-            for asked, reply in zip(path, path[1:], strict=False)
+            for asked, reply in pairwise(path)
             if asked.role == "user" and reply.role == "assistant" and reply.text
         ]
         return [row.id for row in rows], chat.id, turns, path[-1].id if path else None
@@ -188,7 +191,8 @@ class Question:
             "dtype": "bfloat16",
             "seed": self.sampling.seed,
             "parts_read": [
-                {"document": source.row.id, "part": source.number, **places(documents[source.row.id], source.part)} for source in answer.sources
+                {"document": source.row.id, "part": source.number, **places(documents[source.row.id], source.part)}
+                for source in answer.sources
             ],
             "parts_total": asked.parts_total,
             **{name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(counts).items()},
@@ -223,7 +227,9 @@ class Reading:
         if chosen is None:
             together = self._together()
             if together is not None:
-                return self._answer(self.chains.joined(together, self._say_join) if len(together) > 1 else self.chains.of(together[0]), together)
+                return self._answer(
+                    self.chains.joined(together, self._say_join) if len(together) > 1 else self.chains.of(together[0]), together
+                )
             chosen = [self._best()]
         if len(chosen) == 1:
             return self._answer(self.chains.of(chosen[0]), chosen)
@@ -237,16 +243,17 @@ class Reading:
         if wanted == "all":
             return list(self.asked.sources)
         by_number = {source.number: source for source in self.asked.sources}
-        if len(self.asked.rows) > 1 or not all(number in by_number for number in wanted):
+        numbers = [int(number) for number in wanted]
+        if len(self.asked.rows) > 1 or not all(number in by_number for number in numbers):
             raise LongshelfError(
                 "usage",
-                f"There are no finished parts {', '.join(map(str, wanted))} to read.",
+                f"There are no finished parts {', '.join(map(str, numbers))} to read.",
                 f"One document at a time; its finished parts are {_numbers(sorted(by_number))}.",
             )
-        return [by_number[number] for number in wanted]
+        return [by_number[number] for number in numbers]
 
     def _together(self) -> list[Source] | None:
-        """All parts as one chain, where the documents asked have one part each and fit the window together; in the order they were added."""
+        """All parts as one chain, in the order added, where the documents have one part each and fit the window together."""
         sources = sorted(self.asked.sources, key=lambda source: (source.row.added_at, source.row.id))
         single = all(count == 1 for count in _per_document(sources).values()) and self.asked.parts_total == len(sources)
         fits = sum(source.part.tokens for source in sources) + self.chains.preamble.length <= self.room
@@ -345,7 +352,15 @@ class Reading:
         sequence = Read(chain.segments, Tail(model.config, model.decoder.dtype, len(prompt) + question.max_tokens))
         sampler = Sampler(question.sampling)
         generated = generate(
-            model.decoder, model.tokenizer, sequence, prompt, sampler, attention, question.max_tokens, self._emit_text, question.before_layer
+            model.decoder,
+            model.tokenizer,
+            sequence,
+            prompt,
+            sampler,
+            attention,
+            question.max_tokens,
+            self._emit_text,
+            question.before_layer,
         )
         self._count(generated, attention, chain.length, len(prompt), True)
         best = sorted((cited for answer in answers for cited in answer.cited[:1]), key=lambda cited: -cited[1].score)

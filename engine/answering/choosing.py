@@ -64,6 +64,4 @@ def fuse(gains: Sequence[float], text_ranks: Sequence[int | None]) -> list[float
     """One score a candidate, larger is better. text_ranks: place in the full-text order from 0, None where it found nothing."""
     order = sorted(range(len(gains)), key=lambda i: -gains[i])
     likelihood_rank = {index: rank for rank, index in enumerate(order)}
-    return [
-        1 / (FUSION + likelihood_rank[i]) + (1 / (FUSION + rank) if rank is not None else 0.0) for i, rank in enumerate(text_ranks)
-    ]
+    return [1 / (FUSION + likelihood_rank[i]) + (1 / (FUSION + rank) if rank is not None else 0.0) for i, rank in enumerate(text_ranks)]

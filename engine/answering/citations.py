@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 LONGEST = 420
 """Code points of a passage, at most; longer sentences are cut at commas or spaces."""
@@ -41,7 +42,7 @@ def passages(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Ranges of code points that cover [start, end) of a text but for white space: sentences, short ones joined, long ones cut."""
     bounds = [start, *(match.end() for match in _END.finditer(text, start, end)), end]
     found: list[tuple[int, int]] = []
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in pairwise(bounds):
         low, high = _trimmed(text, low, high)
         while high - low > LONGEST:
             at = max(text.rfind(mark, low + LONGEST // 2, low + LONGEST) for mark in ("\n", ", ", " "))
@@ -58,7 +59,13 @@ def passages(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def cite(
-    text: str, part: tuple[int, int], offsets: Sequence[tuple[int, int]], attention: Sequence[float], answer: str, question: str, most: int = 3
+    text: str,
+    part: tuple[int, int],
+    offsets: Sequence[tuple[int, int]],
+    attention: Sequence[float],
+    answer: str,
+    question: str,
+    most: int = 3,
 ) -> list[Passage]:
     """The passages of one part that support an answer, best first; at most `most`, none far behind the best.
 
@@ -82,7 +89,7 @@ def verbatim_share(answer: str, source: str) -> float:
         return 0.0
     size = min(3, len(words))
     runs = {tuple(there[i : i + size]) for i in range(len(there) - size + 1)}
-    covered = set()
+    covered: set[int] = set()
     for i in range(len(words) - size + 1):
         if tuple(words[i : i + size]) in runs:
             covered.update(range(i, i + size))
@@ -108,7 +115,9 @@ def _wording(text: str, ranges: Sequence[tuple[int, int]], answer: str, question
     bags = [set(_words(text[low:high])) for low, high in ranges]
     frequency = Counter(word for bag in bags for word in bag)
     weight = {
-        word: math.log(1 + len(ranges) / frequency[word]) * (0.5 if word in asked else 1.0) for word in set(_words(answer)) if frequency[word]
+        word: math.log(1 + len(ranges) / frequency[word]) * (0.5 if word in asked else 1.0)
+        for word in set(_words(answer))
+        if frequency[word]
     }
     for word in asked - weight.keys():
         if frequency[word]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.errors import LongshelfError
 from engine.model.card import Card
@@ -53,7 +54,8 @@ class Prompts:
                 return ids
         raise LongshelfError(
             "too_long",
-            f"The question is {len(self._plain(question))} tokens long; beside this part of the document {max(0, room)} fit into the model's window of {self._window}.",
+            f"The question is {len(self._plain(question))} tokens long; beside this part of the document"
+            f" {max(0, room)} fit into the model's window of {self._window}.",
             "Shorten the question, or add the long text as a document of its own.",
         )
 
@@ -74,7 +76,7 @@ class Prompts:
     def _conversation(self, question: str, history: Sequence[Turn]) -> list[int]:
         turns = [*history, Turn(question, "")]
         ids = self._plain(_INSTRUCTION["ko" if is_korean(question) else "en"] + turns[0].question) + self._open_answer
-        for before, turn in zip(turns, turns[1:], strict=False):
+        for before, turn in pairwise(turns):
             ids += self._plain(before.answer) + self._next_question + self._plain(turn.question) + self._open_next_answer
         return ids
 

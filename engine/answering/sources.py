@@ -65,7 +65,10 @@ def _not_ready(row: DocumentRow, another_model: bool) -> LongshelfError:
         message, hint = f"“{row.title}” has no finished part yet.", "Ask again in a moment: the first part is enough."
     else:
         reason = f" ({row.reason})" if row.reason else ""
-        message, hint = f"“{row.title}” has not been read: {row.state.replace('_', ' ')}{reason}.", "`longshelf add` reads it, `longshelf jobs resume` goes on."
+        message, hint = (
+            f"“{row.title}” has not been read: {row.state.replace('_', ' ')}{reason}.",
+            "`longshelf add` reads it, `longshelf jobs resume` goes on.",
+        )
     return LongshelfError("not_ready", message, hint)
 
 

@@ -90,4 +90,3 @@ def _shared(layer: int, rows: Rows) -> list[Block]:
         tails.append(Block(tail[0], tail[1], position, begin, end))
         open_runs, previous_end = reached, end
     return blocks + tails
-

@@ -25,13 +25,18 @@ def _doctor(options: Namespace, session: Session) -> dict[str, Any]:
     result = session.call("doctor", {"deep": options.deep, "repair": options.repair}, on_event)
     if result.get("rebuilt"):
         rebuilt = result["rebuilt"]
-        session.output.say(f"The catalog was made again: {rebuilt['documents']} documents, {rebuilt['chats']} chats. The damaged one: {rebuilt['kept_aside']}.")
+        session.output.say(
+            f"The catalog was made again: {rebuilt['documents']} documents, {rebuilt['chats']} chats."
+            f" The damaged one: {rebuilt['kept_aside']}."
+        )
     for repaired in result["repaired"]:
         session.output.say(f"repaired: {repaired['what']} {repaired['done']}")
     for problem in result["problems"]:
         session.output.say(f"{problem['what']} {problem['cause']} {problem['next']}")
     if not result["problems"]:
-        session.output.say(f"All is well. {size(result['bytes_used'])} remembered; {result['tokens_prefilled_total']:,} tokens read since the beginning.")
+        session.output.say(
+            f"All is well. {size(result['bytes_used'])} remembered; {result['tokens_prefilled_total']:,} tokens read since the beginning."
+        )
     return result
 
 

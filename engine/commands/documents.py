@@ -85,7 +85,9 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
         return
     text = f"{document['id']}  {document['title']}: {document['state'].replace('_', ' ')}"
     if document["tokens"]:
-        text += f" · {document['tokens']:,} tokens in {document['parts']} parts · {size(document['bytes'])} · {duration(document['seconds'])}"
+        text += (
+            f" · {document['tokens']:,} tokens in {document['parts']} parts · {size(document['bytes'])} · {duration(document['seconds'])}"
+        )
     if document["segments_found"] and not document["segments_computed"]:
         text += " · already remembered"
     session.output.say(text)
@@ -95,7 +97,9 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
     for skipped in document.get("skipped", []):
         reasons[skipped["reason"]] = reasons.get(skipped["reason"], 0) + 1
     if reasons:
-        session.output.say("          skipped: " + ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items())))
+        session.output.say(
+            "          skipped: " + ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
+        )
 
 
 def _list(options: Namespace, session: Session) -> dict[str, Any]:
@@ -126,7 +130,8 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
     if options.text or options.page is not None:
         session.output.say(result["text"])
     else:
-        session.output.say(f"{result['title']} ({result['format']}, {result['encoding'] or 'folder'}): {len(result['text']):,} characters, {result['state']}")
+        about = f"{result['format']}, {result['encoding'] or 'folder'}"
+        session.output.say(f"{result['title']} ({about}): {len(result['text']):,} characters, {result['state']}")
         for part in result["parts"]:
             session.output.say(f"  part {part['n']}: {part['tokens']:,} tokens, {part['state']}")
     return result

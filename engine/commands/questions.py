@@ -66,7 +66,9 @@ def _told(options: Namespace, session: Session) -> Any:
         elif event == "token" and not options.json:
             print(data["text"], end="", flush=True)
         elif event == "phase" and data["name"] == "joining":
-            session.output.note(f"Reading these documents together for the first time: {data['tokens']:,} tokens, about {duration(data['seconds'])}.")
+            session.output.note(
+                f"Reading these documents together for the first time: {data['tokens']:,} tokens, about {duration(data['seconds'])}."
+            )
 
     return on_event
 
@@ -86,10 +88,14 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
     if not result["supported"]:
         session.output.say("Not found in these documents in so many words; the nearest passages:")
     for citation in result["citations"]:
-        place = ", ".join(filter(None, [citation["section"], f"p. {citation['page']}" if citation["page"] else "", f"line {citation['line']}"]))
+        place = ", ".join(
+            filter(None, [citation["section"], f"p. {citation['page']}" if citation["page"] else "", f"line {citation['line']}"])
+        )
         quote = " ".join(citation["quote"].split())
         session.output.say(f"[{citation['number']}] {place}\n    {quote[:300]}")
     read, total = len(result["parts_read"]), result["parts_total"]
     trial = " · trial model" if result["trial_model"] else ""
     again = f" · {result['document_tokens_prefilled']:,} document tokens read again" if result["document_tokens_prefilled"] else ""
-    session.output.say(f"from memory · read {read} of {total} parts · {result['ttft_s']:.1f} s to the first word · chat {result['chat']}{trial}{again}")
+    session.output.say(
+        f"from memory · read {read} of {total} parts · {result['ttft_s']:.1f} s to the first word · chat {result['chat']}{trial}{again}"
+    )

@@ -12,7 +12,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -85,7 +84,9 @@ class Session:
         """This process's own engine, for measurements. Raises LongshelfError("locked") if another one runs."""
         self._open()
         if self._host is None:
-            raise LongshelfError("locked", "An engine of this home is running; measuring beside it would measure both.", "Close the window first.")
+            raise LongshelfError(
+                "locked", "An engine of this home is running; measuring beside it would measure both.", "Close the window first."
+            )
         return self._host
 
     def __enter__(self) -> Session:
@@ -141,5 +142,3 @@ def duration(seconds: float | None) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-

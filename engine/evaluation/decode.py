@@ -28,7 +28,15 @@ def bench_decode(model: LoadedModel, say: Callable[[str], None], quick: bool = F
     contexts = [min(context, model.config.window - 64) for context in CONTEXTS]
     report = Report(
         "decode",
-        {"model": model.name, "dtype": "bfloat16", "contexts": contexts, "prefill_tokens": PREFILL, "repeats": repeats, "steps": steps, "quick": quick},
+        {
+            "model": model.name,
+            "dtype": "bfloat16",
+            "contexts": contexts,
+            "prefill_tokens": PREFILL,
+            "repeats": repeats,
+            "steps": steps,
+            "quick": quick,
+        },
     )
     peers = {kind: _peer(model, kind) for kind in PEERS}
     for context in contexts:

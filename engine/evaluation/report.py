@@ -29,7 +29,7 @@ class Report:
 
     def median(self, value: str, **where: Any) -> float:
         """Median of a column over the rows that match."""
-        return statistics.median(row[value] for row in self.rows if all(row.get(name) == wanted for name, wanted in where.items()))
+        return float(statistics.median(row[value] for row in self.rows if all(row.get(name) == wanted for name, wanted in where.items())))
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -44,4 +44,3 @@ class LoadedModel:
             "threads": str(torch.get_num_threads()),
             "torch": str(torch.__version__),
         }
-

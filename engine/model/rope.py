@@ -49,7 +49,9 @@ def inverse_frequencies(config: ModelConfig) -> torch.Tensor:
         return plain / torch.tensor(config.rope["divisors"], dtype=torch.float32)
     if kind == "llama3":
         return _llama3(plain, config.rope)
-    raise LongshelfError("model_unsupported", f"This version can't turn positions by the rule {kind!r} that the model asks for.", "Choose another model.")
+    raise LongshelfError(
+        "model_unsupported", f"This version can't turn positions by the rule {kind!r} that the model asks for.", "Choose another model."
+    )
 
 
 def _llama3(plain: torch.Tensor, rule: Mapping[str, Any]) -> torch.Tensor:

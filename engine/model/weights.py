@@ -47,7 +47,9 @@ def load(folder: Path, config: ModelConfig, dtype: torch.dtype = torch.bfloat16)
         with safe_open(path, framework="pt") as file:
             return build(lambda name: file.get_tensor(name), config, dtype)
     except (OSError, SafetensorError) as error:
-        raise LongshelfError("model_damaged", f"The model's weights {path} can't be read: {error}.", "Remove the model and install it again.") from error
+        raise LongshelfError(
+            "model_damaged", f"The model's weights {path} can't be read: {error}.", "Remove the model and install it again."
+        ) from error
 
 
 def build(tensor: Callable[[str], torch.Tensor], config: ModelConfig, dtype: torch.dtype) -> Weights:
@@ -56,7 +58,9 @@ def build(tensor: Callable[[str], torch.Tensor], config: ModelConfig, dtype: tor
     def get(name: str, *shape: int) -> torch.Tensor:
         found = tensor(name)
         if tuple(found.shape) != shape:
-            raise LongshelfError("model_damaged", f"The model's tensor {name} is {list(found.shape)}, not {list(shape)}.", "Install the model again.")
+            raise LongshelfError(
+                "model_damaged", f"The model's tensor {name} is {list(found.shape)}, not {list(shape)}.", "Install the model again."
+            )
         return found.to(dtype)
 
     e, d, q, kv, f = config.hidden, config.head_dim, config.heads, config.kv_heads, config.intermediate

@@ -120,11 +120,7 @@ def _result(shelf: Shelf, entry: dict[str, Any], params: dict[str, Any], call: C
     row, job = entry["row"], entry["job"]
     counts = {"computed": 0, "found": 0}
     if job is not None and params.get("wait", True):
-        end = shelf.subscribe(lambda event, data: _forward(call, row.id, event, data))
-        try:
-            job, counts = shelf.queue.wait(job.id, call.stop)
-        finally:
-            end()
+        job, counts = _wait(shelf, job, call)
         if call.stop.is_set():
             shelf.queue.interrupt([paused.id for paused in shelf.library.jobs.pause(job.id)])
             raise Stopped
@@ -141,6 +137,15 @@ def _result(shelf: Shelf, entry: dict[str, Any], params: dict[str, Any], call: C
         "seconds": round(time.perf_counter() - entry["started"], 3),
         "skipped": [{"path": path, "reason": reason} for path, reason in row.skipped],
     }
+
+
+def _wait(shelf: Shelf, job: Job, call: Call) -> tuple[Job, dict[str, int]]:
+    """Until a job has ended, its progress told to the caller."""
+    end = shelf.subscribe(lambda event, data: _forward(call, job.document_id, event, data))
+    try:
+        return shelf.queue.wait(job.id, call.stop)
+    finally:
+        end()
 
 
 def _forward(call: Call, document_id: str, event: str, data: dict[str, Any]) -> None:
@@ -233,11 +238,7 @@ def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, A
     shelf.publish("jobs", {"jobs": _jobs(shelf, changed)})
     if action == "resume" and params.get("wait"):
         for job in changed:
-            end = shelf.subscribe(lambda event, data, id=job.document_id: _forward(call, id, event, data))
-            try:
-                shelf.queue.wait(job.id, call.stop)
-            finally:
-                end()
+            _wait(shelf, job, call)
     return {"jobs": _jobs(shelf, [jobs.get(job.id) for job in changed])}
 
 

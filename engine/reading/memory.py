@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Tail
+from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError
 from engine.library.library import Library
@@ -74,7 +74,7 @@ def preamble_chain(model: LoadedModel, library: Library) -> Chain:
     except LongshelfError as error:
         if error.kind not in LOST:
             raise
-        kv = _prefill(model, Chain(), ids, Watcher())
+        kv = _prefill(model, (), ids, Watcher())
         library.memory.remember_shared(header, ids, kv, 0)
         segment = library.store.open(digest, ids)
     else:
@@ -95,14 +95,16 @@ def remember_part(model: LoadedModel, library: Library, part: Part, ids: Sequenc
     chain = verified_chain(library.store, preamble_chain(model, library), kept)
     for piece in segment_ids(ids)[len(kept) :]:
         header = model.segment_header(chain.tip, chain.length, len(piece))
-        kv = _prefill(model, chain, piece, watcher)
+        kv = _prefill(model, chain.segments, piece, watcher)
         part = library.memory.remember(part.id, header, piece, kv, 0)
         watcher.segment_kept(True)
         chain = chain.then(library.store.open(header.digest(piece), piece, header.parent))
     return part
 
 
-def remember_join(model: LoadedModel, library: Library, join_id: int, chain: Chain, links: Sequence[Sequence[int]], watcher: Watcher) -> Chain:
+def remember_join(
+    model: LoadedModel, library: Library, join_id: int, chain: Chain, links: Sequence[Sequence[int]], watcher: Watcher
+) -> Chain:
     """Read further links behind the chain of a join's first part, each on its own grid; gives the whole chain.
 
     Segments of the join that are kept are opened; the rest is computed and kept.
@@ -116,7 +118,7 @@ def remember_join(model: LoadedModel, library: Library, join_id: int, chain: Cha
                 known.pop(0)
                 chain = verified_chain(library.store, chain, [digest])
                 continue
-            kv = _prefill(model, chain, piece, watcher)
+            kv = _prefill(model, chain.segments, piece, watcher)
             library.memory.remember_join(join_id, header, piece, kv, 0)
             watcher.segment_kept(True)
             chain = chain.then(library.store.open(digest, piece, header.parent))
@@ -141,6 +143,32 @@ def verified_chain(store: Store, chain: Chain, digests: Sequence[str]) -> Chain:
     return chain
 
 
+def compute_segments(model: LoadedModel, chain: Chain, ids: Sequence[int], watcher: Watcher) -> list[torch.Tensor]:
+    """KV of a link's segments behind a chain, kept nowhere but here: what storing is compared with."""
+    computed: list[InMemory] = []
+    for piece in segment_ids(ids):
+        behind: list[KV] = [*chain.segments, *computed]
+        computed.append(InMemory(_prefill(model, behind, piece, watcher)))
+    return [segment.kv for segment in computed]
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """A segment that was never stored; kv: [layers, 2, Hkv, T, D]."""
+
+    kv: torch.Tensor
+
+    @property
+    def tokens(self) -> int:
+        return self.kv.shape[3]
+
+    def key(self, layer: int) -> torch.Tensor:
+        return self.kv[layer, 0]
+
+    def value(self, layer: int) -> torch.Tensor:
+        return self.kv[layer, 1]
+
+
 class LostSegment(LongshelfError):
     """A segment that can't be used, by digest."""
 
@@ -149,10 +177,10 @@ class LostSegment(LongshelfError):
         self.digest = digest
 
 
-def _prefill(model: LoadedModel, chain: Chain, ids: list[int], watcher: Watcher) -> torch.Tensor:
+def _prefill(model: LoadedModel, behind: Sequence[KV], ids: list[int], watcher: Watcher) -> torch.Tensor:
     """KV [layers, 2, Hkv, len(ids), D] of one segment."""
     tail = Tail(model.config, model.decoder.dtype, len(ids))
-    sequence, attention = Read(chain.segments, tail), Exact()
+    sequence, attention = Read(behind, tail), Exact()
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         rows = Rows([(sequence, len(chunk))])

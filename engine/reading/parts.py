@@ -37,7 +37,8 @@ def part_limit(wanted: int | None, default: int, window: int) -> int:
     if not 64 <= limit <= largest:
         raise LongshelfError(
             "usage",
-            f"Parts of {limit} tokens don't work with this model: its window holds {window} tokens, {ROOM} of them kept for question and answer.",
+            f"Parts of {limit} tokens don't work with this model: its window holds {window} tokens,"
+            f" {ROOM} of them kept for question and answer.",
             f"Choose --part-tokens between 64 and {largest}.",
         )
     return limit

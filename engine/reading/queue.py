@@ -119,13 +119,11 @@ class ReadingQueue:
 
     def _run(self) -> None:
         while True:
-            with self._work:
-                while not self._closed and (job := self.shelf.library.jobs.claim()) is None:
-                    self._work.wait(timeout=5)
-                if self._closed:
-                    self.shelf.library.catalog.close()
-                    return
-                self._live = live = Live(job)
+            job = self._next()
+            if job is None:
+                self.shelf.library.close()
+                return
+            self._live = live = Live(job)
             try:
                 self._read(live)
             finally:
@@ -135,6 +133,15 @@ class ReadingQueue:
                     self._work.notify_all()
                 self._tell(live.job.document_id, now=True)
                 self.shelf.publish("status", {"state": "ready"})
+
+    def _next(self) -> Job | None:
+        """The next job, when there is one; None when the queue is closed."""
+        with self._work:
+            while not self._closed:
+                if (job := self.shelf.library.jobs.claim()) is not None:
+                    return job
+                self._work.wait(timeout=5)
+        return None
 
     def _read(self, live: Live) -> None:
         """Do one job and write down how it ended."""

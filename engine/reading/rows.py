@@ -13,6 +13,7 @@ from engine.store import space
 if TYPE_CHECKING:
     from engine.shelf import Shelf
 
+
 def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
     """A document's row of `list`: what it is, how far it is remembered by the current model, what it takes or will take."""
     from engine.model.identity import namespace

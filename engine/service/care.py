@@ -77,7 +77,14 @@ def gc(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
 def paths(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """Where everything of this home lies, and how large it is."""
     home = shelf.home
-    places = {"home": home.root, "models": home.models, "segments": home.segments, "catalog": home.catalog, "texts": home.root / "texts", "log": home.log}
+    places = {
+        "home": home.root,
+        "models": home.models,
+        "segments": home.segments,
+        "catalog": home.catalog,
+        "texts": home.root / "texts",
+        "log": home.log,
+    }
     return {
         name: {"path": str(path), "bytes": sum(f.stat().st_size for f in path.rglob("*") if f.is_file()) if path.is_dir() else _size(path)}
         for name, path in places.items()

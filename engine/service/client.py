@@ -27,7 +27,9 @@ class Client:
         self._waiting: dict[int, queue.SimpleQueue[protocol.Message | None]] = {}
         threading.Thread(target=self._receive, name="engine replies", daemon=True).start()
 
-    def call(self, method: str, params: dict[str, Any] | None = None, on_event: OnEvent | None = None, stop: threading.Event | None = None) -> dict[str, Any]:
+    def call(
+        self, method: str, params: dict[str, Any] | None = None, on_event: OnEvent | None = None, stop: threading.Event | None = None
+    ) -> dict[str, Any]:
         """The result of a request. on_event: told each event, on this thread. stop: set it to end the request.
 
         Raises the LongshelfError that the engine gives, Stopped if a stopped request left no result, and

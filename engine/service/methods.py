@@ -50,9 +50,9 @@ def models_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 
 def models_fetch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.model import install
+    from engine.model import fetch, install
 
-    name = install.fetch(shelf.home, params.get("name") or install.DEFAULT.name, _progress(call), call.stop.is_set)
+    name = install.fetch(shelf.home, params.get("name") or fetch.DEFAULT.name, _progress(call), call.stop.is_set)
     return _models_changed(shelf, name)
 
 

@@ -137,7 +137,12 @@ class Connection:
                 reply = protocol.Result(request.id, {"stopped": True})
             except Exception as error:
                 log.exception("%s failed", request.method)
-                reply = protocol.Failure(request.id, "engine_fault", f"Longshelf made a mistake ({type(error).__name__}).", f"Details are in {self._host.home.log}.")
+                reply = protocol.Failure(
+                    request.id,
+                    "engine_fault",
+                    f"Longshelf made a mistake ({type(error).__name__}).",
+                    f"Details are in {self._host.home.log}.",
+                )
             finally:
                 self._calls.pop(request.id, None)
                 if self._host.shelf.opened:

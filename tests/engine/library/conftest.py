@@ -1,4 +1,4 @@
-"""A library of one's own for each test."""
+"""A library of one's own for each test, on a disk in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ import pytest
 
 from engine.library.library import Library
 from tests.engine.library.shelf import open_library
+from tests.engine.store.memory_folder import memory_folder
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    yield from memory_folder()
 
 
 @pytest.fixture

@@ -1,0 +1,90 @@
+"""`bench add`: what adding a document costs, stage by stage, on a document that is removed again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import resources
+from engine.documents.reader import read
+from engine.evaluation.report import Report, timed
+from engine.model.loaded import LoadedModel
+
+if TYPE_CHECKING:
+    from engine.shelf import Shelf
+
+TOKENS = 8192
+QUICK_TOKENS = 2048
+
+
+def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quick: bool = False) -> Report:
+    """Figures: tokens_per_s (the whole of adding), add_vs_prefill (time of adding by time of the model's work alone),
+    found_vs_computed (how much faster the same bytes are added again), bytes_vs_kv (bytes on disk by bytes of K and V)."""
+    from engine.shelf import Call
+
+    wanted, repeats = (QUICK_TOKENS, 1) if quick else (TOKENS, 3)
+    report = Report("add", {"model": model.name, "tokens": wanted, "repeats": repeats, "quick": quick})
+    text = _text(model, wanted)
+    with TemporaryDirectory() as folder:
+        for repeat in range(repeats):
+            # A first line of its own makes every repeat a document that was never read.
+            path = Path(folder) / f"bench-{repeat}.md"
+            path.write_text(f"Copy {secrets.token_hex(8)}.\n\n{text}", encoding="utf-8")
+            again = Path(folder) / f"bench-{repeat}-again.md"
+            again.write_bytes(path.read_bytes())
+            say(f"adding {wanted} tokens ({repeat + 1} of {repeats})")
+            reading = timed(partial(read, path))
+            tokenising = timed(lambda: model.tokenizer.encode(text))
+            started = time.perf_counter()
+            first = shelf.call("documents.add", {"paths": [str(path)]}, Call())["documents"][0]
+            adding = time.perf_counter() - started
+            found = timed(partial(shelf.call, "documents.add", {"paths": [str(again)]}, Call()))
+            computing = _model_work(shelf, model, first["id"])
+            report.add(
+                repeat=repeat,
+                tokens=first["tokens"],
+                bytes=first["bytes"],
+                read_s=reading,
+                tokenise_s=tokenising,
+                add_s=adding,
+                add_found_s=found,
+                model_s=computing,
+                segments_computed=first["segments_computed"],
+            )
+            for row in shelf.call("documents.list", {}, Call())["documents"]:
+                if row["path"] in (str(path), str(again)):
+                    shelf.call("documents.remove", {"id": row["id"]}, Call())
+    tokens = report.median("tokens")
+    report.figures["tokens_per_s"] = tokens / report.median("add_s")
+    report.figures["add_vs_prefill"] = report.median("add_s") / report.median("model_s")
+    report.figures["found_vs_computed"] = report.median("add_s") / report.median("add_found_s")
+    report.figures["bytes_vs_kv"] = report.median("bytes") / (tokens * model.config.kv_bytes_per_token)
+    return report
+
+
+def _text(model: LoadedModel, tokens: int) -> str:
+    """About so many tokens of the handbook, repeated."""
+    handbook = resources.handbook("en").read_text(encoding="utf-8")
+    encoding = model.tokenizer.encode(handbook)
+    copies, rest = divmod(tokens, len(encoding))
+    return handbook * copies + handbook[: encoding.offsets[rest][0]]
+
+
+def _model_work(shelf: Shelf, model: LoadedModel, document_id: str) -> float:
+    """Seconds that computing the KV of a document's parts takes, with nothing kept."""
+    from engine.reading.memory import Watcher, compute_segments, preamble_chain
+
+    parts = shelf.library.parts.of(document_id, model.namespace)
+    ids = model.tokenizer.encode_ids(shelf.library.documents.text(document_id))
+
+    def work() -> None:
+        preamble = preamble_chain(model, shelf.library)
+        for part in parts:
+            compute_segments(model, preamble, ids[part.first_token : part.first_token + part.tokens], Watcher())
+
+    return timed(lambda: shelf.model_thread.run(work))
