@@ -261,6 +261,13 @@ struct Job {
     return std::clamp(a.positions[packed / group] - piece.block->position - piece.first + 1, 0, piece.count);
   }
 
+  // Whether any of the packed rows [lo, hi) may see a key of the piece. Several sequences may share it: positions need not rise.
+  bool seen(const Piece& piece, int lo, int hi) const {
+    for (int packed = lo; packed < hi; packed++)
+      if (visible(piece, packed) > 0) return true;
+    return false;
+  }
+
   // Partials of packed rows [first, first + rows) of one KV head over one piece. Gives false if none of them may see it.
   bool partial(const Piece& piece, int head, int first, int rows, float* logits, Partial* partials, float* const* values) const {
     Tile tile;
@@ -297,7 +304,7 @@ struct Job {
     std::fill_n(sums, (size_t)(end - begin) * a.dim, 0.0f);
     for (const Piece& piece : pieces) {
       int lo = std::max(begin, piece.block->row_begin * group), hi = std::min(end, piece.block->row_end * group);
-      if (lo >= hi || visible(piece, hi - 1) == 0) continue;  // positions rise within a sequence: if the last row sees nothing, none does
+      if (lo >= hi || !seen(piece, lo, hi)) continue;
       unpacked.take(piece, head);
       for (int first = lo; first < hi; first += ROWS) {
         int rows = std::min(ROWS, hi - first);
