@@ -1,0 +1,226 @@
+"""Exact attention reads chains and tails in place: right answers, each block once, every byte counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Run
+
+import pytest
+import torch
+
+from engine.attention import exact
+from engine.attention.exact import Exact
+from engine.attention.sequence import Rows, Sequence, Tail
+from engine.model.config import ModelConfig
+from engine.reading.memory import InMemory
+from kernels import cpu
+
+CONFIG = ModelConfig(
+    family="llama",
+    layers=3,
+    hidden=96,
+    heads=6,
+    kv_heads=2,
+    head_dim=16,
+    intermediate=160,
+    vocab=320,
+    rope_theta=10000.0,
+    rms_eps=1e-5,
+    tied=True,
+    window=4096,
+    bos=1,
+    eos=(2,),
+)
+LAYERS, HEADS, KV_HEADS, DIM = CONFIG.layers, CONFIG.heads, CONFIG.kv_heads, CONFIG.head_dim
+TOKEN_BYTES = 2 * KV_HEADS * DIM * 4  # K and V of one layer in float32
+
+
+class Step:
+    """Random queries, keys and values of one call for `count` rows in all."""
+
+    def __init__(self, count: int, seed: int = 0) -> None:
+        draw = torch.Generator().manual_seed(seed)
+        self.q = torch.randn(count, HEADS, DIM, generator=draw)
+        self.k, self.v = (torch.randn(count, KV_HEADS, DIM, generator=draw) for _ in range(2))
+
+    def read(self, attention: Exact, rows: Rows, layers: Run[int] = (0,)) -> torch.Tensor:
+        """The last layer's answer."""
+        out = torch.empty(0)
+        for layer in layers:
+            out = attention.attend(layer, self.q, self.k, self.v, rows)
+        rows.advance()
+        return out
+
+
+def segment(tokens: int, seed: int) -> InMemory:
+    return InMemory(torch.randn(LAYERS, 2, KV_HEADS, tokens, DIM, generator=torch.Generator().manual_seed(seed)))
+
+
+def sequence(*chain: InMemory) -> Sequence:
+    return Sequence(chain, Tail(CONFIG, torch.float32, 4))
+
+
+def plain(q: torch.Tensor, sequence: Sequence, layer: int = 0) -> torch.Tensor:
+    """[N, Hq, D] float64: what the last N positions of a sequence read, by softmax over all before and at each."""
+    blocks = [*sequence.chain, InMemory(sequence.tail.kv[:, :, :, : sequence.tail.length])]
+    k = torch.cat([kv.key(layer) for kv in blocks], 1).double().repeat_interleave(HEADS // KV_HEADS, 0)  # [Hq, T, D]
+    v = torch.cat([kv.value(layer) for kv in blocks], 1).double().repeat_interleave(HEADS // KV_HEADS, 0)
+    logits = torch.einsum("nhd,htd->nht", q.double(), k) * DIM**-0.5
+    rows, keys = len(q), k.shape[1]
+    hidden = torch.ones(rows, keys, dtype=torch.bool).triu(keys - rows + 1)
+    return torch.einsum("nht,htd->nhd", logits.masked_fill(hidden[:, None], -torch.inf).softmax(-1), v)
+
+
+# ---- what is read ----
+
+
+def test_rows_read_their_chain_their_tail_and_themselves() -> None:
+    read, attention = sequence(segment(9, 1), segment(4, 2)), Exact()
+    for seed, count in enumerate((3, 1, 5)):
+        step = Step(count, seed)
+        out = step.read(attention, Rows([(read, count)]))
+        assert (out - plain(step.q, read)).abs().max() < 1e-5
+
+
+def test_every_layer_reads_its_own_keys() -> None:
+    read, attention, step = sequence(segment(9, 1)), Exact(), Step(2)
+    out = step.read(attention, Rows([(read, 2)]), layers=(0, 2))
+    assert (out - plain(step.q, read, layer=2)).abs().max() < 1e-5
+
+
+def test_a_tail_that_had_to_move_is_read_where_it_is_now() -> None:
+    read, attention = sequence(segment(9, 1)), Exact()
+    for seed in range(12):  # the tail grows from 4 to 8 to 16
+        step = Step(1, seed)
+        out = step.read(attention, Rows([(read, 1)]))
+        assert (out - plain(step.q, read)).abs().max() < 1e-5
+
+
+def test_another_sequence_of_the_same_shape_is_not_mistaken_for_the_last() -> None:
+    attention, step = Exact(), Step(2)
+    for seed in (1, 2):
+        read = sequence(segment(9, seed))
+        assert (step.read(attention, Rows([(read, 2)])) - plain(step.q, read)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("counts", [(2, 3), (1, 1), (20, 30)], ids=str)
+def test_sequences_of_one_call_read_their_own_tails_behind_a_shared_chain(counts: tuple[int, int]) -> None:
+    shared = segment(300, 1)
+    first, second = sequence(shared), sequence(shared, segment(7, 2))
+    step = Step(sum(counts))
+    out = step.read(Exact(), Rows([(first, counts[0]), (second, counts[1])]))
+    assert (out[: counts[0]] - plain(step.q[: counts[0]], first)).abs().max() < 1e-5
+    assert (out[counts[0] :] - plain(step.q[counts[0] :], second)).abs().max() < 1e-5
+
+
+# ---- lists of blocks ----
+
+
+def listed(rows: Rows) -> list[tuple[int, int, int, int]]:
+    """(tokens, position, first row, end row) of every block of layer 0."""
+    return [(block.k.shape[1], block.position, block.row_begin, block.row_end) for block in exact._shared(0, rows)]
+
+
+def test_a_chain_shared_by_neighbours_is_listed_once_for_all_their_rows() -> None:
+    shared = [segment(9, 1), segment(5, 2)]
+    rows = Rows([(sequence(*shared), 2), (sequence(*shared), 3), (sequence(*shared), 1)])
+    assert listed(rows) == [(9, 0, 0, 6), (5, 9, 0, 6), (4, 14, 0, 2), (4, 14, 2, 5), (4, 14, 5, 6)]
+
+
+def test_only_the_common_beginning_is_shared() -> None:
+    common = segment(9, 1)
+    rows = Rows([(sequence(common, segment(5, 2)), 2), (sequence(common, segment(6, 3)), 3)])
+    assert listed(rows) == [(9, 0, 0, 5), (5, 9, 0, 2), (6, 9, 2, 5), (4, 14, 0, 2), (4, 15, 2, 5)]
+
+
+def test_a_segment_at_another_position_is_not_shared() -> None:
+    common = segment(9, 1)
+    rows = Rows([(sequence(common), 1), (sequence(segment(5, 2), common), 1)])
+    assert listed(rows) == [(9, 0, 0, 1), (5, 0, 1, 2), (9, 5, 1, 2), (4, 9, 0, 1), (4, 14, 1, 2)]
+
+
+def test_sequences_that_are_no_neighbours_share_nothing() -> None:
+    common, other = segment(9, 1), segment(9, 2)
+    rows = Rows([(sequence(common), 1), (sequence(other), 1), (sequence(common), 1)])
+    assert [block[:4] for block in listed(rows)[:3]] == [(9, 0, 0, 1), (9, 0, 1, 2), (9, 0, 2, 3)]
+
+
+def test_a_list_is_made_once_while_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    real = cpu.BlockList
+    monkeypatch.setattr(cpu, "BlockList", lambda blocks: made.append(1) or real(blocks))
+    read, attention = Sequence([segment(9, 1)], Tail(CONFIG, torch.float32, 64)), Exact()
+    for seed in range(5):
+        Step(1, seed).read(attention, Rows([(read, 1)]), range(LAYERS))
+    assert len(made) == LAYERS
+
+
+# ---- bytes ----
+
+
+def test_bytes_read_are_those_of_chain_tail_and_new_rows() -> None:
+    read, attention = sequence(segment(9, 1)), Exact()
+    Step(3).read(attention, Rows([(read, 3)]))
+    assert attention.bytes_read == (9 + 3) * TOKEN_BYTES
+    Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
+    assert attention.bytes_read == (9 + 3) * TOKEN_BYTES + LAYERS * (9 + 4) * TOKEN_BYTES
+
+
+def test_a_chain_read_by_several_sequences_is_counted_once() -> None:
+    shared, attention = segment(9, 1), Exact()
+    Step(3).read(attention, Rows([(sequence(shared), 1), (sequence(shared), 2)]))
+    assert attention.bytes_read == (9 + 1 + 2) * TOKEN_BYTES
+
+
+# ---- watching ----
+
+
+def test_watched_attention_sums_to_heads_times_layers_a_step() -> None:
+    read, attention = sequence(segment(300, 1)), Exact(range(1, 3))
+    for done, count in enumerate((4, 1, 1), 1):
+        Step(count, done).read(attention, Rows([(read, count)]), range(LAYERS))
+        assert attention.watched().sum().item() == pytest.approx(done * HEADS * 2, rel=1e-5)
+
+
+def test_each_position_gets_the_attention_that_the_last_row_pays_it() -> None:
+    read, attention, step = sequence(segment(6, 1)), Exact(range(1)), Step(3)
+    step.read(attention, Rows([(read, 3)]))
+    k = torch.cat([read.chain[0].key(0), read.tail.kv[0, 0, :, :3]], 1).repeat_interleave(HEADS // KV_HEADS, 0)
+    expected = (torch.einsum("hd,htd->ht", step.q[-1], k) * DIM**-0.5).softmax(-1).sum(0)
+    assert (attention.watched()[:9] - expected).abs().max() < 1e-5
+
+
+def test_positions_watched_before_a_tail_moved_keep_what_they_got() -> None:
+    read, attention = sequence(segment(6, 1)), Exact(range(1))
+    Step(1, 1).read(attention, Rows([(read, 1)]))
+    before = attention.watched().clone()
+    for seed in range(2, 8):
+        Step(1, seed).read(attention, Rows([(read, 1)]))
+    assert len(attention.watched()) > len(before)
+    assert (attention.watched()[: len(before)] >= before).all()
+
+
+def test_layers_that_are_not_watched_add_nothing() -> None:
+    read, attention = sequence(segment(6, 1)), Exact(range(1, 2))
+    Step(1).read(attention, Rows([(read, 1)]), layers=(0, 2))
+    assert attention.watched().numel() == 0
+
+
+def test_forgotten_attention_is_counted_from_zero() -> None:
+    read, attention = sequence(segment(6, 1)), Exact(range(1))
+    Step(2).read(attention, Rows([(read, 2)]))
+    attention.forget_watched()
+    assert attention.watched().numel() == 0
+    Step(1).read(attention, Rows([(read, 1)]))
+    assert attention.watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
+
+
+def test_calls_with_several_sequences_are_not_watched() -> None:
+    attention = Exact(range(LAYERS))
+    Step(2).read(attention, Rows([(sequence(segment(6, 1)), 1), (sequence(segment(6, 2)), 1)]))
+    assert attention.watched().numel() == 0
+
+
+def test_watching_changes_no_bit_of_the_answer() -> None:
+    chain, step = segment(300, 1), Step(2)
+    plain_out, watched_out = (step.read(attention, Rows([(sequence(chain), 2)])) for attention in (Exact(), Exact(range(1))))
+    assert torch.equal(plain_out, watched_out)
