@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.engine.model.tiny import llama, ours
 
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.errors import LongshelfError
+from tests.engine.model.tiny import llama, ours
 
 IDS = torch.randint(0, 320, (150,), generator=torch.Generator().manual_seed(3))
 
