@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -74,9 +75,10 @@ class FileLock:
             ) from error
         try:
             self._wait(descriptor, time.monotonic() + wait_s)
-            os.ftruncate(descriptor, 0)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
+            with suppress(OSError):  # a full disk: the lock holds all the same, only without its owner's name
+                os.ftruncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                os.write(descriptor, f"{os.getpid()}\n".encode("ascii"))
         except BaseException:
             os.close(descriptor)
             raise

@@ -71,3 +71,19 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_holding_twice_by_one_object_is_a_mistake(tmp_path: Path) -> None:
     with FileLock(tmp_path / "lock") as lock, pytest.raises(RuntimeError):
         lock.acquire()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
+def test_a_full_disk_keeps_nobody_from_holding_the_lock(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # from here on, no byte can be written
+    try:
+        with FileLock(tmp_path / "lock"), pytest.raises(LongshelfError, match="Another Longshelf is working"):
+            FileLock(tmp_path / "lock").acquire()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
