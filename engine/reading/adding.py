@@ -236,7 +236,7 @@ def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, A
             shelf.publish("documents", {"documents": [document_row(shelf, row)]})
         shelf.queue.wake()
     shelf.publish("jobs", {"jobs": _jobs(shelf, changed)})
-    if action == "resume" and params.get("wait"):
+    if action in ("resume", "retry") and params.get("wait"):
         for job in changed:
             _wait(shelf, job, call)
     return {"jobs": _jobs(shelf, [jobs.get(job.id) for job in changed])}

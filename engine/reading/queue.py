@@ -101,11 +101,17 @@ class ReadingQueue:
                 self._show_ended(job)
 
     def wait(self, job_id: int, stop: threading.Event) -> tuple[Job, dict[str, int]]:
-        """Until the job has ended or `stop` is set: the job, and {computed, found} segments of its last run."""
+        """Until the job has ended, its document's state told, or `stop` is set: the job, and {computed, found} segments of its last run."""
         with self._work:
-            while (job := self.shelf.library.jobs.get(job_id)).state in ("queued", "running") and not stop.is_set():
+            while (
+                (job := self.shelf.library.jobs.get(job_id)).state in ("queued", "running") or self._is_live(job_id)
+            ) and not stop.is_set():
                 self._work.wait(timeout=0.2)
             return job, self._results.get(job_id, {"computed": 0, "found": 0})
+
+    def _is_live(self, job_id: int) -> bool:
+        live = self._live
+        return live is not None and live.job.id == job_id
 
     def close(self) -> None:
         """End at the next layer; the job that runs is queued again."""
@@ -127,8 +133,8 @@ class ReadingQueue:
             try:
                 self._read(live)
             finally:
-                self._live = None
                 with self._work:
+                    self._live = None
                     self._results[live.job.id] = {"computed": live.computed, "found": live.found}
                     self._work.notify_all()
                 self._tell(live.job.document_id, now=True)
@@ -147,6 +153,8 @@ class ReadingQueue:
         """Do one job and write down how it ended."""
         library, job = self.shelf.library, live.job
         try:
+            if library.jobs.get(job.id).state != "running":  # paused or cancelled between being claimed and being live
+                raise Stopped
             library.documents.set_state(job.document_id, "remembering")
             self.shelf.publish("status", {"state": "reading", "document": job.document_id})
             self._tell(job.document_id, now=True)
@@ -164,8 +172,8 @@ class ReadingQueue:
             log.exception("reading a document failed")
             self._fail(job, "failed", "Longshelf made a mistake while reading this document. The log has the details.")
         else:
+            library.documents.set_state(job.document_id, "ready")  # first: a job that is done is looked at no more
             library.jobs.set_state(job.id, "done")
-            library.documents.set_state(job.document_id, "ready")
 
     def _show_ended(self, job: Job) -> None:
         """Bring the document's state in line with its job's."""
