@@ -18,7 +18,10 @@ from engine.model.tokenizer import Tokenizer, TokenStream
 
 @dataclass
 class Generated:
-    """ids: without the token that ended the answer. ending: "end" (the model's own), "limit" or "stopped". Times in seconds."""
+    """ids: without the token that ended the answer. Times in seconds.
+
+    ending: "end" (the model's own), "limit", "loop" (it said the same over and over) or "stopped".
+    """
 
     ids: list[int] = field(default_factory=list)
     text: str = ""
@@ -75,6 +78,9 @@ def generate(
             if piece := stream.feed(token):
                 result.text += piece
                 emit(piece)
+            if loops(result.ids):
+                result.ending = "loop"
+                break
             rows = Rows([(sequence, 1)])
             logits = decoder.forward(torch.tensor([token]), rows, attention, slice(-1, None), between_layers)[0]
             rows.advance()
@@ -84,3 +90,12 @@ def generate(
     result.log_probability /= max(1, len(result.ids))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering
     return result
+
+
+def loops(ids: list[int]) -> bool:
+    """Whether the answer ends in copies of one run: three or more, 30 tokens or more. Small models that fall into this never leave it."""
+    for period in range(1, min(64, len(ids) // 3) + 1):
+        repeated = max(2 * period, 30 - period)
+        if len(ids) >= repeated + period and ids[-repeated:] == ids[-repeated - period : -period]:
+            return True
+    return False

@@ -87,19 +87,25 @@ def remember_part(model: LoadedModel, library: Library, part: Part, ids: Sequenc
 
     Raises LongshelfError("disk_full", …) from the store, and whatever watcher.before_layer raises.
     """
-    before = len(library.parts.segments(part.id))
-    part = library.memory.adopt(part.id)
-    kept = library.parts.segments(part.id)
-    for _ in kept[before:]:
-        watcher.segment_kept(False)
-    chain = verified_chain(library.store, preamble_chain(model, library), kept)
-    for piece in segment_ids(ids)[len(kept) :]:
+    chain, pieces = preamble_chain(model, library), segment_ids(ids)
+    done = library.parts.segments(part.id)
+    chain = verified_chain(library.store, chain, done)
+    while True:
+        part = library.memory.adopt(part.id)  # also what stands behind a lost segment that has just been computed again
+        found = library.parts.segments(part.id)[len(done) :]
+        chain = verified_chain(library.store, chain, found)
+        for _ in found:
+            watcher.segment_kept(False)
+        done += found
+        if len(done) == len(pieces):
+            return part
+        piece = pieces[len(done)]
         header = model.segment_header(chain.tip, chain.length, len(piece))
         kv = _prefill(model, chain.segments, piece, watcher)
-        part = library.memory.remember(part.id, header, piece, kv, 0)
+        library.memory.remember(part.id, header, piece, kv, 0)
         watcher.segment_kept(True)
         chain = chain.then(library.store.open(header.digest(piece), piece, header.parent))
-    return part
+        done.append(chain.tip)
 
 
 def remember_join(

@@ -1,0 +1,283 @@
+"""The model work of one question: choosing parts, reading the question behind them, decoding, finding the sources.
+
+Documents that have one part each and fit the window together are read as one chain. Otherwise the likeliest part answers; parts
+that the person named answer one by one, and one answer is made of what they said. Everything here runs on the model thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from engine.answering.choosing import fuse, likelihood_gains
+from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
+from engine.answering.generate import Generated, generate
+from engine.answering.prompt import Prompts, Turn
+from engine.answering.sampling import Sampler, Sampling
+from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
+from engine.attention.exact import Exact
+from engine.attention.sequence import Sequence as Read
+from engine.attention.sequence import Tail
+from engine.errors import LongshelfError, Stopped
+from engine.model.loaded import LoadedModel
+from engine.reading.memory import Chain
+from engine.reading.rows import stored_document
+
+if TYPE_CHECKING:
+    from engine.shelf import Shelf
+
+CANDIDATES = 12
+"""Parts whose likelihood is measured; a document with no more has all of them measured."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What was asked, and how it is to be answered. parts: "auto", "all" or part numbers from 1.
+
+    emit(event, data) tells whoever asked; stop ends the answer at the next layer.
+    """
+
+    question: str
+    history: tuple[Turn, ...]
+    sampling: Sampling
+    max_tokens: int
+    parts: str | tuple[int, ...]
+    everything: bool
+    emit: Callable[[str, dict[str, Any]], None]
+    stop: Event
+
+
+@dataclass
+class Counts:
+    """What one question cost and read; the numbers of the result."""
+
+    document_tokens_prefilled: int = 0
+    prompt_tokens_prefilled: int = 0
+    reused_tokens: int = 0
+    routing_tokens: int = 0
+    routing_bytes: int = 0
+    kv_bytes_read: int = 0
+    load_s: float = 0.0
+    routing_s: float = 0.0
+    ttft_s: float = 0.0
+    decode_s: float = 0.0
+
+
+@dataclass
+class Answer:
+    """What one reading gave: the text, and where in the sources it comes from."""
+
+    generated: Generated
+    sources: tuple[Source, ...]
+    cited: list[tuple[Source, Passage]] = field(default_factory=list)
+    supported: bool = False
+
+
+class Reader:
+    """Answers one question. counts and said (the text given out so far) hold even where it ends early."""
+
+    def __init__(self, shelf: Shelf, model: LoadedModel, documents: Asked, asking: Asking, counts: Counts) -> None:
+        self.shelf, self.model, self.documents, self.asking, self.counts = shelf, model, documents, asking, counts
+        self.said = ""
+        self._started = time.perf_counter()
+        self._prompts = Prompts(model.card, model.tokenizer)
+
+    def run(self) -> Answer:
+        """On the model thread. Raises LongshelfError; Stopped if it was stopped before the answer began."""
+        self._chains = Chains(self.shelf, self.model, self._before_layer)
+        try:
+            return self._read()
+        finally:
+            self.counts.document_tokens_prefilled = self._chains.document_tokens_prefilled
+
+    def _before_layer(self) -> None:
+        if self.asking.stop.is_set():
+            raise Stopped
+
+    def _read(self) -> Answer:
+        chosen = self._named_parts()
+        if chosen is None:
+            together = self._together()
+            if together is not None:
+                return self._answer(
+                    self._chains.joined(together, self._say_join) if len(together) > 1 else self._chains.of(together[0]), together
+                )
+            chosen = [self._best()]
+        if len(chosen) == 1:
+            return self._answer(self._chains.of(chosen[0]), chosen)
+        return self._one_by_one(chosen)
+
+    def _named_parts(self) -> list[Source] | None:
+        """The parts the person named; None for "auto"."""
+        if self.asking.parts == "auto":
+            return None
+        if isinstance(self.asking.parts, str):
+            return list(self.documents.sources)
+        by_number = {source.number: source for source in self.documents.sources}
+        numbers = self.asking.parts
+        if len(self.documents.rows) > 1 or not all(number in by_number for number in numbers):
+            raise LongshelfError(
+                "usage",
+                f"There are no finished parts {', '.join(map(str, numbers))} to read.",
+                f"One document at a time; its finished parts are {_numbers(sorted(by_number))}.",
+            )
+        return [by_number[number] for number in numbers]
+
+    def _together(self) -> list[Source] | None:
+        """All parts as one chain, in the order added, where the documents have one part each and fit the window together."""
+        sources = sorted(self.documents.sources, key=lambda source: (source.row.added_at, source.row.id))
+        single = all(count == 1 for count in _per_document(sources).values()) and self.documents.parts_total == len(sources)
+        room = self.model.config.window - self._prompts.least(self.asking.question) - self._chains.preamble.length
+        fits = sum(source.part.tokens for source in sources) < room
+        if len(sources) == 1 or (single and fits and not self.asking.everything):
+            return sources
+        return None
+
+    def _say_join(self, tokens: int) -> None:
+        self.asking.emit("phase", {"name": "joining", "tokens": tokens, "seconds": round(tokens / self.shelf.queue.usual_speed, 1)})
+
+    def _best(self) -> Source:
+        """The part that the question most likely asks about."""
+        started = time.perf_counter()
+        sources = {source.part.id: source for source in self.documents.sources}
+        self.asking.emit("phase", {"name": "choosing", "parts_total": self.documents.parts_total})
+        search_for = " ".join([*(turn.question for turn in self.asking.history[-1:]), self.asking.question])
+        ranked = self.shelf.library.search.rank_parts(
+            search_for, [row.id for row in self.documents.rows], limit=len(sources), namespace=self.model.namespace
+        )
+        order = [part_id for part_id, _ in ranked if part_id in sources]
+        ranks = {part_id: rank for rank, part_id in enumerate(order)}
+        candidates = (order + [part_id for part_id in sources if part_id not in ranks])[:CANDIDATES]
+        chains = [self._chains.of(sources[part_id]) for part_id in candidates]
+        measured = likelihood_gains(self.model, self._prompts, self._chains.preamble, chains, search_for, self._before_layer)
+        scores = fuse(measured.gains, [ranks.get(part_id) for part_id in candidates])
+        self.counts.routing_tokens, self.counts.routing_bytes = measured.tokens, measured.bytes
+        self.counts.routing_s = time.perf_counter() - started
+        return sources[candidates[max(range(len(scores)), key=scores.__getitem__)]]
+
+    def _answer(self, chain: Chain, sources: Sequence[Source], last: bool = True) -> Answer:
+        """Answer behind one chain. last: this is the answer the person sees as it comes."""
+        asking, model = self.asking, self.model
+        prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - chain.length - 1)
+        self.asking.emit(
+            "phase",
+            {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
+        )
+        attention = Exact(middle_layers(model.config.layers))
+        sequence = Read(chain.segments, Tail(model.config, model.decoder.dtype, len(prompt) + asking.max_tokens))
+        generated = generate(
+            model.decoder,
+            model.tokenizer,
+            sequence,
+            prompt,
+            Sampler(asking.sampling),
+            attention,
+            asking.max_tokens,
+            self._emit_text if last else (lambda text: None),
+            self._before_layer,
+        )
+        self._count(generated, attention, chain.length, len(prompt), last)
+        answer = Answer(generated, tuple(sources))
+        self._find_sources(answer, chain, attention)
+        return answer
+
+    def _emit_text(self, text: str) -> None:
+        if not self.said:
+            self.asking.emit("phase", {"name": "answering"})
+            self.counts.ttft_s = time.perf_counter() - self._started
+        self.said += text
+        self.asking.emit("token", {"text": text})
+
+    def _count(self, generated: Generated, attention: Exact, reused: int, prompt: int, last: bool) -> None:
+        counts = self.counts
+        counts.prompt_tokens_prefilled += prompt
+        counts.reused_tokens += reused
+        counts.kv_bytes_read += attention.bytes_read
+        counts.decode_s += generated.decode_s
+        if last and not counts.ttft_s:
+            counts.ttft_s = time.perf_counter() - self._started - generated.decode_s
+
+    def _one_by_one(self, sources: Sequence[Source]) -> Answer:
+        """Each part answers by itself; then one answer is made of what the supported ones said."""
+        answers: list[Answer] = []
+        for done, source in enumerate(sources):
+            self.asking.emit("phase", {"name": "reading_parts", "parts_done": done, "parts_total": len(sources)})
+            answers.append(self._answer(self._chains.of(source), [source], last=False))
+            if answers[-1].generated.ending == "stopped":
+                break
+        useful = [answer for answer in answers if answer.supported] or sorted(answers, key=lambda a: -a.generated.log_probability)[:1]
+        if len(useful) == 1:
+            self._emit_text(useful[0].generated.text)
+            useful[0].sources = tuple(sources)
+            return useful[0]
+        return self._combined(useful, sources)
+
+    def _combined(self, answers: Sequence[Answer], sources: Sequence[Source]) -> Answer:
+        model, asking = self.model, self.asking
+        notes = [answer.generated.text for answer in answers]
+        chain = self._chains.preamble
+        prompt = self._prompts.notes(asking.question, notes)
+        while len(prompt) + asking.max_tokens > model.config.window - chain.length and len(notes) > 1:
+            notes.pop()
+            prompt = self._prompts.notes(asking.question, notes)
+        attention = Exact()
+        sequence = Read(chain.segments, Tail(model.config, model.decoder.dtype, len(prompt) + asking.max_tokens))
+        sampler = Sampler(asking.sampling)
+        generated = generate(
+            model.decoder,
+            model.tokenizer,
+            sequence,
+            prompt,
+            sampler,
+            attention,
+            asking.max_tokens,
+            self._emit_text,
+            self._before_layer,
+        )
+        self._count(generated, attention, chain.length, len(prompt), True)
+        best = sorted((cited for answer in answers for cited in answer.cited[:1]), key=lambda cited: -cited[1].score)
+        return Answer(generated, tuple(sources), best[:5], any(answer.supported for answer in answers))
+
+    def _find_sources(self, answer: Answer, chain: Chain, attention: Exact) -> None:
+        """Fill in what the answer cites and whether the documents support it."""
+        watched = attention.watched()
+        steps = max(1, len(answer.generated.ids))
+        paid = (watched / steps).tolist() if watched.numel() else [0.0] * chain.length
+        at = self._chains.preamble.length
+        found: list[tuple[Source, Passage]] = []
+        texts: list[str] = []
+        for source in answer.sources:
+            document = stored_document(self.shelf, source.row)
+            ids = segment_tokens(self._chains.of(source), self._chains.preamble)
+            offsets = part_offsets(self.model, document, source.part, ids)
+            attended = paid[at : at + source.part.tokens]
+            at += source.part.tokens
+            passages = cite(
+                document.text, (source.part.start, source.part.end), offsets, attended, answer.generated.text, self.asking.question
+            )
+            found += [(source, passage) for passage in passages]
+            texts.append(document.text[source.part.start : source.part.end])
+        found.sort(key=lambda cited: -cited[1].score)
+        answer.cited = found[:3]
+        answer.supported = verbatim_share(answer.generated.text, "\n".join(texts)) >= 0.5
+
+
+def _per_document(sources: Sequence[Source]) -> dict[str, int]:
+    counted: dict[str, int] = {}
+    for source in sources:
+        counted[source.row.id] = counted.get(source.row.id, 0) + 1
+    return counted
+
+
+def _numbers(numbers: list[int]) -> str:
+    """1-5, 7: runs written short."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{low}-{high}" if high > low else str(low) for low, high in runs)
