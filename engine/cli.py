@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output = Output(json=options.json or getattr(options, "jsonl", False))
         with Session(home, output) as session:
             result: dict[str, Any] | None = options.run(options, session)
-        if options.json and result is not None:
-            print(json.dumps(result, ensure_ascii=False))
+            if options.json and result is not None:
+                print(json.dumps(result, ensure_ascii=False), flush=True)
         return _failed(result)
     except LongshelfError as error:
         return _report(error, wants_json)

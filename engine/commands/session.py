@@ -99,7 +99,8 @@ class Session:
         if self._client is not None:
             self._client.close()
         if self._host is not None:
-            if kind is None:
+            if kind is None and self._host.busy:
+                self.output.note("Done; waiting for another command that uses this engine. Ctrl+C ends both.")
                 self._host.wait_for_requests()
             self._host.close()
 

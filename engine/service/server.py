@@ -46,10 +46,15 @@ class Host:
             raise
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a client's request is under way (watching doesn't count)."""
+        return self._requests > 0
+
     def wait_for_requests(self, timeout: float | None = None) -> None:
-        """Until no client's request is under way (watching doesn't count)."""
+        """Until the engine isn't busy."""
         with self._changed:
-            self._changed.wait_for(lambda: self._requests == 0, timeout)
+            self._changed.wait_for(lambda: not self.busy, timeout)
 
     def close(self) -> None:
         """Stop listening and working; what is finished is kept."""
