@@ -19,6 +19,7 @@ from engine.home import Home
 from engine.model.installed import Models
 
 if TYPE_CHECKING:
+    from engine.library.documents import DocumentRow
     from engine.library.library import Library
     from engine.model.loaded import LoadedModel
     from engine.model.thread import ModelThread
@@ -43,6 +44,7 @@ class Shelf:
     def __init__(self, home: Home) -> None:
         self.home = home.open()
         self.models = Models(home)
+        self.adding = threading.Lock()  # held while a source becomes a document with parts and a job
         self._lock = threading.RLock()
         self._library: Library | None = None
         self._thread: ModelThread | None = None
@@ -58,9 +60,16 @@ class Shelf:
                 from engine.library.library import Library
 
                 library = Library.open(self.home)
-                library.settle()
+                self._queue_lost(library, library.settle().unqueued)
                 self._library = library
             return self._library
+
+    def _queue_lost(self, library: Library, rows: list[DocumentRow]) -> None:
+        """Give documents that a killed engine had taken but not yet queued their job, as soon as there is a model to read them."""
+        if (model := self.models.current()) is not None:
+            for row in rows:
+                library.jobs.add(row.id, model)
+                library.documents.set_state(row.id, "queued")
 
     @property
     def opened(self) -> bool:

@@ -10,6 +10,7 @@ from engine.errors import LongshelfError
 from engine.library.catalog import Catalog, Row
 
 ALIVE = ("queued", "running", "paused")
+STATES = (*ALIVE, "failed", "done", "cancelled")
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
-"""Adding, showing and removing documents: the methods `documents.*` and `jobs.*`."""
+"""Adding, showing and removing documents: the methods `documents.*`."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,9 @@ from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
 from engine.library.documents import DocumentRow, NewDocument
 from engine.library.jobs import Job
+from engine.reading.live import Ended
+from engine.reading.parts import part_limit
+from engine.reading.queue import assign_parts
 from engine.reading.rows import current_model, document_row, estimate_bytes, stored_document
 from engine.store import space
 
@@ -29,25 +35,22 @@ def add(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     paths = [Path(os.path.abspath(os.path.expanduser(path))) for path in params.get("paths", [])]
     if not paths:
         raise LongshelfError("usage", "Nothing was named to add.", "Name a file or a folder.")
-    wants_reading = params.get("read", True)
-    if wants_reading:
-        shelf.models.open(params.get("model"))  # no model, or a damaged one: said before anything is read
-    results: list[dict[str, Any]] = []
-    for path in paths:
-        started = time.perf_counter()
-        try:
-            row, job = _take(shelf, path, params, call, wants_reading)
-        except LongshelfError as error:
-            if error.kind not in (*_UNREADABLE, "not_found"):
-                raise
-            results.append(_refused(path, error) if len(paths) > 1 or error.kind in _UNREADABLE else _raise(error))
-            continue
-        results.append({"row": row, "job": job, "started": started})
-    return {"documents": [_result(shelf, entry, params, call) for entry in results]}
-
-
-def _raise(error: LongshelfError) -> dict[str, Any]:
-    raise error
+    if params.get("read", True):  # no model, a damaged one or an impossible size: said before anything is read
+        installed = shelf.models.open(params.get("model"))
+        part_limit(params.get("part_tokens"), installed.card.part_tokens, installed.config.window)
+    entries: list[Taken | dict[str, Any]] = []
+    with progress_told(shelf, call) as told:
+        for path in paths:
+            try:
+                entries.append(_take(shelf, path, params, call, told))
+            except LongshelfError as error:
+                if error.kind not in (*_UNREADABLE, "not_found") or (error.kind == "not_found" and len(paths) == 1):
+                    raise
+                entries.append(_refused(path, error))
+        documents = [_result(shelf, entry, params, call) if isinstance(entry, Taken) else entry for entry in entries]
+    if all("error" in document for document in documents):
+        return {"documents": documents, "error": documents[0]["error"]}
+    return {"documents": documents}
 
 
 def _refused(path: Path, error: LongshelfError) -> dict[str, Any]:
@@ -56,8 +59,19 @@ def _refused(path: Path, error: LongshelfError) -> dict[str, Any]:
     return {"id": None, "path": str(path), "title": path.name, "state": state, "reason": error.message, "error": error.as_json(), **nothing}
 
 
-def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, wants_reading: bool) -> tuple[DocumentRow, Job | None]:
-    """Read one source and give it a row and, where it is to be read, a job."""
+@dataclass(frozen=True)
+class Taken:
+    """A source that has a row. job: its reading, None where there is nothing to read; held: why that waits."""
+
+    row: DocumentRow
+    started: float
+    job: Job | None = None
+    held: LongshelfError | None = None
+
+
+def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: set[str]) -> Taken:
+    """Read one source and give it a row, whose id is put into `told`, and, where it is to be read, a job."""
+    started = time.perf_counter()
     call.emit("progress", {"id": None, "title": path.name, "state": "reading", "percent": 0.0})
     document = read(
         path,
@@ -65,36 +79,43 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, wants_re
         call.stop.is_set,
         lambda name, done, total: call.emit("progress", {"title": name, "state": "reading", "files_done": done, "files": total}),
     )
-    row = _row_for(shelf, document, wants_reading)
-    shelf.publish("documents", {"documents": [document_row(shelf, row)]})
-    if not wants_reading:
-        return row, None
-    from engine.reading.queue import assign_parts
-
+    if not params.get("read", True):
+        with shelf.adding:
+            row = _row_for(shelf, document, wants_reading=False)
+        shelf.publish("documents", {"documents": [document_row(shelf, row)]})
+        return Taken(row, started)
     model, _ = shelf.model(params.get("model"))
-    assigned = shelf.library.parts.of(row.id, model.namespace)
-    if not assigned or params.get("part_tokens"):
-        assigned = assign_parts(shelf, model, row, params.get("part_tokens"))
-    if all(part.state == "ready" for part in assigned):
-        return shelf.library.documents.set_state(row.id, "ready"), None
-    job = shelf.library.jobs.add(row.id, model.name)
-    missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in assigned))
-    try:
-        space.require(shelf.home.segments, missing)
-    except LongshelfError as error:
-        job = _hold(shelf, job, f"{error.message} {error.hint}")
-    else:
-        if missing > space.ASK_ABOVE and not params.get("yes"):
-            job = _hold(shelf, job, f"It will take {space.size_text(missing)} on the disk. Resume it to go ahead.")
+    with shelf.adding:  # the same source added twice at once is one document, cut once
+        row = _row_for(shelf, document, wants_reading=True)
+        told.add(row.id)
+        shelf.publish("documents", {"documents": [document_row(shelf, row)]})
+        assigned = shelf.library.parts.of(row.id, model.namespace)
+        if not assigned or params.get("part_tokens"):
+            assigned = assign_parts(shelf, model, row, params.get("part_tokens"))
+        if all(part.state == "ready" for part in assigned):
+            return Taken(shelf.library.documents.set_state(row.id, "ready"), started)
+        job = shelf.library.jobs.add(row.id, model.name)
+        missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in assigned))
+        held = _reason_to_hold(shelf, missing, bool(params.get("yes")))
+        if held is not None:
+            reason = f"{held.message} {held.hint}".strip()
+            shelf.library.documents.set_state(row.id, "paused", reason)
+            job = shelf.library.jobs.set_state(job.id, "paused", reason)
     shelf.queue.wake()
     row = shelf.library.documents.get(row.id)
     call.emit("document", document_row(shelf, row))
-    return row, job
+    return Taken(row, started, job, held)
 
 
-def _hold(shelf: Shelf, job: Job, reason: str) -> Job:
-    shelf.library.documents.set_state(job.document_id, "paused", reason)
-    return shelf.library.jobs.set_state(job.id, "paused", reason)
+def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
+    """Why a document that takes `missing` bytes more is not read now. leave: the person agrees to a large one."""
+    try:
+        space.require(shelf.home.segments, missing)
+    except LongshelfError as error:
+        return error
+    if missing > space.ASK_ABOVE and not leave:
+        return LongshelfError("large", f"It will take {space.size_text(missing)} on the disk.", "Resume it to go ahead.")
+    return None
 
 
 def _row_for(shelf: Shelf, document: Document, wants_reading: bool) -> DocumentRow:
@@ -103,56 +124,63 @@ def _row_for(shelf: Shelf, document: Document, wants_reading: bool) -> DocumentR
     fields = document.as_json()
     names = ("title", "path", "format", "encoding", "encoding_confident", "source_digest", "text", "spans", "skipped")
     new = NewDocument(**{name: fields[name] for name in names})
+    state = ("queued", "") if wants_reading else ("paused", "added without reading")
     for old in library.documents.with_path(document.path):
         if old.source_digest != document.source_digest or old.encoding != document.encoding:
+            shelf.queue.give_up(old.id)
             row = library.documents.replace_content(old.id, new)
             for part in {part.namespace for part in library.parts.of(old.id)}:
                 library.memory.unassign(old.id, part)
-            return library.documents.set_state(row.id, "queued")
+            return library.documents.set_state(row.id, *state)
         return old
-    return library.documents.add(new) if wants_reading else library.documents.add(new, "paused", "added without reading")
+    return library.documents.add(new, *state)
 
 
-def _result(shelf: Shelf, entry: dict[str, Any], params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """One document of the answer; waits for its job where that is wanted."""
-    if "row" not in entry:
-        return entry
-    row, job = entry["row"], entry["job"]
-    counts = {"computed": 0, "found": 0}
-    if job is not None and params.get("wait", True):
-        job, counts = _wait(shelf, job, call)
+def _result(shelf: Shelf, taken: Taken, params: dict[str, Any], call: Call) -> dict[str, Any]:
+    """One document of the answer; waits for its job where that is wanted. With "error" where that did not end well."""
+    row, job, error = taken.row, taken.job, taken.held
+    ended = Ended()
+    if job is None:
+        ended.found = sum(len(part.expected) for part in shelf.library.parts.of(row.id) if part.state == "ready")
+    elif error is None and params.get("wait", True):
+        ended = shelf.queue.wait(job.id, call.stop)
         if call.stop.is_set():
-            shelf.queue.interrupt([paused.id for paused in shelf.library.jobs.pause(job.id)])
+            shelf.queue.pause([job.id])
             raise Stopped
-    elif job is None:
-        namespace_parts = shelf.library.parts.of(row.id)
-        counts["found"] = sum(len(part.expected) for part in namespace_parts if part.state == "ready")
-    row = shelf.library.documents.get(row.id)
+        error = ended.error
+    try:
+        row = shelf.library.documents.get(row.id)
+    except LongshelfError:
+        return _refused(Path(row.path), LongshelfError("removed", f"“{row.title}” was removed while it was being read."))
+    if error is None and job is not None and params.get("wait", True) and row.state == "paused":
+        how = "cancelled" if row.reason == "cancelled" else "paused"
+        error = LongshelfError(how, f"Reading “{row.title}” was {how}.", "What was read is kept; adding it again goes on.")
     shown = document_row(shelf, row)
-    kept = {name: shown[name] for name in ("id", "path", "title", "state", "reason", "tokens", "parts", "bytes")}
     return {
-        **kept,
-        "segments_computed": counts["computed"],
-        "segments_found": counts["found"],
-        "seconds": round(time.perf_counter() - entry["started"], 3),
+        **{name: shown[name] for name in ("id", "path", "title", "state", "reason", "tokens", "parts", "bytes")},
+        **({"error": error.as_json()} if error is not None else {}),
+        "segments_computed": ended.computed,
+        "segments_found": ended.found,
+        "seconds": round(time.perf_counter() - taken.started, 3),
         "skipped": [{"path": path, "reason": reason} for path, reason in row.skipped],
     }
 
 
-def _wait(shelf: Shelf, job: Job, call: Call) -> tuple[Job, dict[str, int]]:
-    """Until a job has ended, its progress told to the caller."""
-    end = shelf.subscribe(lambda event, data: _forward(call, job.document_id, event, data))
+@contextmanager
+def progress_told(shelf: Shelf, call: Call) -> Iterator[set[str]]:
+    """Meanwhile the caller is told of each change of the documents whose ids are put into the set."""
+    wanted: set[str] = set()
+
+    def tell(event: str, data: dict[str, Any]) -> None:
+        for row in data["documents"] if event == "documents" else ():
+            if row["id"] in wanted:
+                call.emit("progress", row)
+
+    end = shelf.subscribe(tell)
     try:
-        return shelf.queue.wait(job.id, call.stop)
+        yield wanted
     finally:
         end()
-
-
-def _forward(call: Call, document_id: str, event: str, data: dict[str, Any]) -> None:
-    if event == "documents":
-        for row in data["documents"]:
-            if row["id"] == document_id:
-                call.emit("progress", row)
 
 
 def list_documents(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
@@ -206,52 +234,7 @@ def described(document: Document) -> dict[str, Any]:
 def remove(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """documents.remove: rows, text, and the segments that nothing else needs."""
     row = shelf.library.documents.find(str(params["id"]))
-    cancelled = [job for job in shelf.library.jobs.of(row.id) if job.state in ("queued", "running", "paused")]
-    for job in cancelled:
-        shelf.library.jobs.cancel(job.id)
-    shelf.queue.interrupt([job.id for job in cancelled])
+    shelf.queue.give_up(row.id)
     freed = shelf.model_thread.run(lambda: shelf.library.memory.remove_document(row.id))
     shelf.publish("documents", {"documents": [{"id": row.id, "removed": True}]})
     return {"id": row.id, "title": row.title, "segments_removed": freed.segments, "bytes_freed": freed.bytes}
-
-
-def list_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """jobs.list: in the order of the queue."""
-    return {"jobs": _jobs(shelf, shelf.library.jobs.all(("queued", "running", "paused", "failed")))}
-
-
-def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """jobs.pause, .resume, .cancel, .retry ({action}): one document's or job's ({id}), or all."""
-    jobs, action = shelf.library.jobs, params["action"]
-    chosen: list[int | None] = [None]
-    if params.get("id") is not None:
-        name = str(params["id"])
-        chosen = [int(name)] if name.isdigit() else [job.id for job in jobs.of(shelf.library.documents.find(name).id)]
-    changed = [job for job_id in chosen for job in getattr(jobs, action)(job_id)]
-    if action in ("pause", "cancel"):
-        shelf.queue.interrupt([job.id for job in changed])
-    else:
-        for job in changed:
-            row = shelf.library.documents.set_state(job.document_id, "queued")
-            shelf.publish("documents", {"documents": [document_row(shelf, row)]})
-        shelf.queue.wake()
-    shelf.publish("jobs", {"jobs": _jobs(shelf, changed)})
-    if action in ("resume", "retry") and params.get("wait"):
-        for job in changed:
-            _wait(shelf, job, call)
-    return {"jobs": _jobs(shelf, [jobs.get(job.id) for job in changed])}
-
-
-def _jobs(shelf: Shelf, jobs: list[Job]) -> list[dict[str, Any]]:
-    titles = {row.id: row.title for row in shelf.library.documents.all()}
-    return [
-        {
-            "id": job.id,
-            "document": job.document_id,
-            "title": titles.get(job.document_id, ""),
-            "state": job.state,
-            "position": job.position,
-            "reason": job.reason,
-        }
-        for job in jobs
-    ]

@@ -33,7 +33,7 @@ class Part:
 def part_limit(wanted: int | None, default: int, window: int) -> int:
     """Tokens a part may have. Raises LongshelfError("usage") if the wanted size doesn't fit the model's window."""
     largest = window - ROOM
-    limit = wanted or min(default, largest)
+    limit = min(default, largest) if wanted is None else wanted
     if not 64 <= limit <= largest:
         raise LongshelfError(
             "usage",

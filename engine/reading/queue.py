@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import blake3
@@ -21,12 +20,12 @@ from engine.library.counters import TOKENS_PREFILLED
 from engine.library.documents import DocumentRow
 from engine.library.jobs import Job
 from engine.library.parts import Part, PartPlan
-from engine.model.loaded import LoadedModel
-from engine.reading.memory import Watcher, planned_digests, remember_part
+from engine.reading.live import Ended, Live
 from engine.reading.parts import cut, part_limit
 from engine.reading.rows import document_row, stored_document
 
 if TYPE_CHECKING:
+    from engine.model.loaded import LoadedModel
     from engine.shelf import Shelf
 
 log = logging.getLogger("longshelf")
@@ -40,30 +39,6 @@ _PAUSES = ("disk_full", "store_unavailable", "no_model", "unknown_model", "busy"
 """Kinds of errors behind which a job waits, because it can go on once the cause is gone."""
 
 
-@dataclass
-class Live:
-    """A job under way. tokens_ahead: computed but not yet kept as a segment."""
-
-    job: Job
-    place: str | None = None
-    tokens_ahead: int = 0
-    tokens_per_s: float | None = None
-    computed: int = 0
-    found: int = 0
-    interrupt: threading.Event = field(default_factory=threading.Event)
-    _since: float = field(default_factory=time.perf_counter)
-    _tokens: int = 0
-
-    def chunk(self, tokens: int) -> None:
-        """Count tokens just computed; the speed is the mean over about the last half minute."""
-        self._tokens += tokens
-        self.tokens_ahead += tokens
-        elapsed = time.perf_counter() - self._since
-        self.tokens_per_s = self._tokens / elapsed if elapsed > 0 else None
-        if elapsed > 30:
-            self._since, self._tokens = time.perf_counter() - elapsed / 2, self._tokens // 2
-
-
 class ReadingQueue:
     """Runs queued jobs on a thread of its own, which starts with the first `wake`."""
 
@@ -72,7 +47,8 @@ class ReadingQueue:
         self.usual_speed = FIRST_GUESS
         self._work = threading.Condition()
         self._live: Live | None = None
-        self._results: dict[int, dict[str, int]] = {}
+        self._ended: dict[int, Ended] = {}
+        self._blocked: LongshelfError | None = None
         self._closed = False
         self._thread: threading.Thread | None = None
         self._told = 0.0
@@ -88,7 +64,7 @@ class ReadingQueue:
     def live(self, document_id: str) -> Live | None:
         """What is going on with a document that is being read now."""
         live = self._live
-        return live if live is not None and live.job.document_id == document_id else None
+        return live if live is not None and live.job.document_id == document_id and not live.over else None
 
     def interrupt(self, job_ids: Sequence[int]) -> None:
         """These jobs were paused or cancelled in the catalog: end the one that runs, at the next layer."""
@@ -100,18 +76,44 @@ class ReadingQueue:
             if live is None or live.job.id != job_id:
                 self._show_ended(job)
 
-    def wait(self, job_id: int, stop: threading.Event) -> tuple[Job, dict[str, int]]:
-        """Until the job has ended, its document's state told, or `stop` is set: the job, and {computed, found} segments of its last run."""
+    def pause(self, job_ids: Sequence[int]) -> None:
+        """Pause those of these jobs that still go on."""
+        jobs = self.shelf.library.jobs
+        going_on = [job.id for job in jobs.all(("queued", "running")) if job.id in job_ids]
+        self.interrupt([job.id for job_id in going_on for job in jobs.pause(job_id)])
+
+    def wait(self, job_id: int, stop: threading.Event) -> Ended:
+        """Until the job has ended, its document's state told, or `stop` is set: what its last run did."""
         with self._work:
-            while (
-                (job := self.shelf.library.jobs.get(job_id)).state in ("queued", "running") or self._is_live(job_id)
-            ) and not stop.is_set():
+            while not stop.is_set() and self._goes_on(job_id):
                 self._work.wait(timeout=0.2)
-            return job, self._results.get(job_id, {"computed": 0, "found": 0})
+            return Ended(error=self._blocked) if self._blocked is not None else self._ended.get(job_id, Ended())
+
+    def _goes_on(self, job_id: int) -> bool:
+        if self._is_live(job_id):
+            return True
+        try:
+            state = self.shelf.library.jobs.get(job_id).state
+        except LongshelfError as error:
+            if error.kind != "not_found":
+                raise
+            return False  # its document was removed
+        # What ended while the catalog couldn't be written, or can't even begin, still looks as if it went on.
+        return (state == "queued" and self._blocked is None) or (state == "running" and job_id not in self._ended)
 
     def _is_live(self, job_id: int) -> bool:
         live = self._live
         return live is not None and live.job.id == job_id
+
+    def give_up(self, document_id: str) -> None:
+        """Cancel what is to be read of a document; when this returns, nothing of it is being read. Not for the model thread."""
+        jobs = self.shelf.library.jobs
+        for job in jobs.of(document_id):
+            jobs.cancel(job.id)
+        with self._work:
+            while (live := self._live) is not None and live.job.document_id == document_id:
+                live.interrupt.set()
+                self._work.wait(timeout=0.2)
 
     def close(self) -> None:
         """End at the next layer; the job that runs is queued again."""
@@ -125,27 +127,36 @@ class ReadingQueue:
 
     def _run(self) -> None:
         while True:
-            job = self._next()
-            if job is None:
+            live = self._next()
+            if live is None:
                 self.shelf.library.close()
                 return
-            self._live = live = Live(job)
             try:
                 self._read(live)
             finally:
+                live.over = True
+                self._tell(live.job.document_id, now=True)  # before those who wait go on: they watch no longer then
                 with self._work:
                     self._live = None
-                    self._results[live.job.id] = {"computed": live.computed, "found": live.found}
+                    self._ended[live.job.id] = live.ended
                     self._work.notify_all()
-                self._tell(live.job.document_id, now=True)
                 self.shelf.publish("status", {"state": "ready"})
 
-    def _next(self) -> Job | None:
-        """The next job, when there is one; None when the queue is closed."""
+    def _next(self) -> Live | None:
+        """The next job, when there is one, which is then live; None when the queue is closed."""
         with self._work:
             while not self._closed:
-                if (job := self.shelf.library.jobs.claim()) is not None:
-                    return job
+                try:
+                    job = self.shelf.library.jobs.claim()
+                    self._blocked = None
+                except LongshelfError as error:  # a full disk takes not even this: whoever waits is told, and it is tried again
+                    log.warning("no job can be begun: %s", error.message)
+                    job, self._blocked = None, error
+                    self._work.notify_all()
+                if job is not None:
+                    self._ended.pop(job.id, None)
+                    self._live = Live(job)
+                    return self._live
                 self._work.wait(timeout=5)
         return None
 
@@ -159,21 +170,28 @@ class ReadingQueue:
             self.shelf.publish("status", {"state": "reading", "document": job.document_id})
             self._tell(job.document_id, now=True)
             self._remember(live)
-        except Stopped:
-            job = library.jobs.get(job.id)
-            if job.state not in _ENDED_BY_PERSON:  # the engine ends: it goes on at the next start
-                job = library.jobs.set_state(job.id, "queued")
-            self._show_ended(job)
-        except LongshelfError as error:
-            if error.kind == "not_found":
-                return  # the document was removed meanwhile, and its job with it
-            self._fail(job, "paused" if error.kind in _PAUSES else "failed", f"{error.message} {error.hint}".strip())
-        except Exception:
-            log.exception("reading a document failed")
-            self._fail(job, "failed", "Longshelf made a mistake while reading this document. The log has the details.")
-        else:
             library.documents.set_state(job.document_id, "ready")  # first: a job that is done is looked at no more
             library.jobs.set_state(job.id, "done")
+        except Stopped:
+            self._end(live, "queued")  # unless a person ended it: it goes on at the next start
+        except LongshelfError as error:
+            live.ended.error = error
+            self._end(live, "paused" if error.kind in _PAUSES else "failed", f"{error.message} {error.hint}".strip())
+        except Exception:
+            log.exception("reading a document failed")
+            message = "Longshelf made a mistake while reading this document."
+            live.ended.error = LongshelfError("engine_fault", message, "The log has the details.")
+            self._end(live, "failed", f"{message} The log has the details.")
+
+    def _end(self, live: Live, state: str, reason: str = "") -> None:
+        """Write down how a job ended, unless a person ended it meanwhile or its document is gone."""
+        jobs = self.shelf.library.jobs
+        try:
+            job = jobs.get(live.job.id)
+            self._show_ended(job if job.state in _ENDED_BY_PERSON else jobs.set_state(job.id, state, reason))
+        except LongshelfError as error:
+            if error.kind != "not_found":
+                log.exception("the end of a job could not be written")
 
     def _show_ended(self, job: Job) -> None:
         """Bring the document's state in line with its job's."""
@@ -181,12 +199,6 @@ class ReadingQueue:
         reason = "cancelled" if job.state == "cancelled" else job.reason
         self.shelf.library.documents.set_state(job.document_id, states[job.state], reason)
         self._tell(job.document_id, now=True)
-
-    def _fail(self, job: Job, state: str, reason: str) -> None:
-        try:
-            self._show_ended(self.shelf.library.jobs.set_state(job.id, state, reason))
-        except LongshelfError:
-            log.exception("the end of a job could not be written")
 
     def _remember(self, live: Live) -> None:
         library = self.shelf.library
@@ -197,7 +209,7 @@ class ReadingQueue:
         ids: list[int] = []
         for part in parts:
             if part.state == "ready":
-                live.found += len(part.expected)
+                live.ended.found += len(part.expected)
                 continue
             if not ids:
                 ids = model.tokenizer.encode_ids(document.text)
@@ -208,6 +220,8 @@ class ReadingQueue:
             self.usual_speed = live.tokens_per_s
 
     def _one_part(self, live: Live, model: LoadedModel, part: Part, ids: list[int]) -> None:
+        from engine.reading.memory import Watcher, remember_part  # torch, which a queue that only stands by doesn't need
+
         thread = self.shelf.model_thread
 
         def before_layer() -> None:
@@ -225,8 +239,8 @@ class ReadingQueue:
 
     def _kept(self, live: Live, computed: bool) -> None:
         live.tokens_ahead = 0
-        live.computed += computed
-        live.found += not computed
+        live.ended.computed += computed
+        live.ended.found += not computed
         self._tell(live.job.document_id)
 
     def _tell(self, document_id: str, now: bool = False) -> None:
@@ -243,6 +257,8 @@ class ReadingQueue:
 
 def assign_parts(shelf: Shelf, model: LoadedModel, row: DocumentRow, wanted: int | None = None) -> list[Part]:
     """Cut a document for a model and store how. Raises LongshelfError("usage") for a part size that doesn't fit."""
+    from engine.reading.memory import planned_digests
+
     document = stored_document(shelf, row)
     encoding = model.tokenizer.encode(document.text)
     limit = part_limit(wanted, model.card.part_tokens, model.config.window)

@@ -115,16 +115,16 @@ def documents_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]
 
 
 def jobs_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
+    from engine.reading import jobs
 
-    return adding.list_jobs(shelf, params, call)
+    return jobs.list_jobs(shelf, params, call)
 
 
 def _jobs(action: str) -> Method:
     def change(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-        from engine.reading import adding
+        from engine.reading import jobs
 
-        return adding.change_jobs(shelf, {**params, "action": action}, call)
+        return jobs.change_jobs(shelf, {**params, "action": action}, call)
 
     return change
 
