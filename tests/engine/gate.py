@@ -1,0 +1,45 @@
+"""A gate in the way of reading: tests hold it open or shut instead of racing with the reading thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from engine.shelf import Shelf
+
+PATIENCE_S = 30.0
+"""How long a test waits for what must happen before it fails."""
+
+
+class Gate:
+    """Stands before the n-th chunk that is read of documents (`at`, from 1; the preamble is the first chunk of a fresh home).
+
+    The reading waits there until `open()`, or does what `instead` does. Questions pass freely.
+    """
+
+    def __init__(self, shelf: Shelf, at: int, instead: Callable[[], None] | None = None) -> None:
+        decoder = shelf.model()[0].decoder
+        self._forward = decoder.forward
+        self._at, self._instead = at, instead
+        self._reached, self._opened = threading.Event(), threading.Event()
+        self.chunks = 0
+        decoder.forward = self._gated  # type: ignore[method-assign]
+
+    def _gated(self, ids: Any, rows: Any, attention: Any, logits_of: Any = None, between_layers: Any = None) -> Any:
+        if logits_of is None:  # only reading wants no logits
+            self.chunks += 1
+            if self.chunks == self._at:
+                self._reached.set()
+                if self._instead is not None:
+                    self._instead()
+                else:
+                    assert self._opened.wait(PATIENCE_S), "nobody opened the gate"
+        return self._forward(ids, rows, attention, logits_of, between_layers)
+
+    def wait(self) -> None:
+        """Until the reading stands at the gate."""
+        assert self._reached.wait(PATIENCE_S), "the reading never came to the gate"
+
+    def open(self) -> None:
+        self._opened.set()
