@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
 from engine.documents.document import Document, skipped_from_json, spans_from_json
+from engine.errors import LongshelfError
 from engine.library.documents import DocumentRow
 from engine.model.installed import InstalledModel
 from engine.store import space
 
 if TYPE_CHECKING:
     from engine.shelf import Shelf
+
+log = logging.getLogger("longshelf")
 
 
 def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
@@ -52,8 +56,12 @@ def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
 
 
 def current_model(shelf: Shelf) -> InstalledModel | None:
-    """The model in use, None if none is installed."""
-    return shelf.models.open() if shelf.models.current() else None
+    """The model in use, None if none is installed or it can't be used: documents are listed all the same."""
+    try:
+        return shelf.models.open()
+    except LongshelfError as error:
+        log.debug("no model: %s", error.message)
+        return None
 
 
 def estimate_bytes(installed: InstalledModel | None, tokens: int) -> int:

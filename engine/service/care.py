@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """{problems, repaired, tokens_prefilled_total, …}: what is wrong in this home, and, where asked, its repair."""
     rebuilt: dict[str, Any] | None = None
+    room = space.space(shelf.home.root)
+    disk = {"free": room.free, "floor": room.floor}
+    models = _model_problems(shelf, bool(params.get("deep")))
     try:
         library = shelf.library
     except LongshelfError as error:
         if error.kind != "catalog_damaged":
             raise
         if not params.get("repair"):
-            return {"problems": [_of_error(error)], "repaired": [], "tokens_prefilled_total": None, "bytes_used": None}
+            unknown = {"tokens_prefilled_total": None, "bytes_used": None}
+            return {"problems": [_of_error(error), *models], "repaired": [], "rebuilt": None, **unknown, **disk}
         result = recovery.rebuild(shelf.home)
         rebuilt = {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": str(result.aside)}
         library = shelf.library
@@ -42,14 +46,26 @@ def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         _read_damaged_again(shelf)
     counters = library.counters.all()
     return {
-        "problems": [problem.as_json() for problem in problems],
+        "problems": [*(problem.as_json() for problem in problems), *models],
         "repaired": repaired,
         "rebuilt": rebuilt,
         "tokens_prefilled_total": counters.get(TOKENS_PREFILLED, 0),
         "bytes_used": library.store.usage(),
-        "free": space.space(shelf.home.root).free,
-        "floor": space.space(shelf.home.root).floor,
+        **disk,
     }
+
+
+def _model_problems(shelf: Shelf, deep: bool) -> list[dict[str, str]]:
+    """What is wrong with the installed models. deep: their whole content is compared with what was installed."""
+    problems: list[dict[str, str]] = []
+    for name in shelf.models.names():
+        try:
+            model = shelf.models.open(name)
+            if deep:
+                model.verify()
+        except LongshelfError as error:
+            problems.append(_of_error(error) | {"cause": "A disk fault, or another program wrote into the file."})
+    return problems
 
 
 def _of_error(error: LongshelfError) -> dict[str, str]:

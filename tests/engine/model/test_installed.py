@@ -11,6 +11,8 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.model.install import install_gguf
 from engine.model.installed import Models
+from engine.shelf import Call, Shelf
+from tests.engine.books import add, book
 from tests.engine.model import tiny_gguf
 
 
@@ -94,3 +96,31 @@ def test_a_card_of_a_later_version_is_refused(home: Home, source: Path) -> None:
     with pytest.raises(LongshelfError) as caught:
         Models(home).open()
     assert caught.value.kind == "newer_home"
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 0x40
+    path.write_bytes(content)
+
+
+def test_a_model_whose_weights_changed_on_the_disk_is_not_loaded(tiny_home: Home) -> None:
+    weights = Models(tiny_home).open().weights
+    flip(weights, weights.stat().st_size // 2)
+    shelf = Shelf(tiny_home)
+    with pytest.raises(LongshelfError) as caught:
+        shelf.model()
+    assert caught.value.kind == "model_damaged"
+    shelf.close()
+
+
+def test_the_doctor_names_a_damaged_model_and_the_documents_are_still_listed(tiny_home: Home, tmp_path: Path) -> None:
+    shelf = Shelf(tiny_home)
+    add(shelf, book(tmp_path))
+    weights = shelf.models.open().weights
+    flip(weights, weights.stat().st_size // 2)
+    assert [problem["kind"] for problem in shelf.call("doctor", {"deep": True}, Call())["problems"]] == ["model_damaged"]
+    (weights.parent / "config.json").write_text("{")
+    assert [problem["kind"] for problem in shelf.call("doctor", {}, Call())["problems"]] == ["model_damaged"]
+    assert [row["state"] for row in shelf.call("documents.list", {}, Call())["documents"]] == ["ready"]
+    shelf.close()
