@@ -29,6 +29,7 @@ class Sampling:
             "top_p": (0.0, 1.0, self.top_p),
             "min_p": (0.0, 1.0, self.min_p),
             "top_k": (0, 1_000_000, self.top_k),
+            "seed": (-(2**63), 2**64 - 1, self.seed),
         }
         for name, (low, high, value) in limits.items():
             if not low <= value <= high:
@@ -52,7 +53,7 @@ class Sampler:
     def distribution(self, logits: torch.Tensor) -> torch.Tensor:
         """[V] the distribution that is drawn from, summing to 1. Temperature must be above 0."""
         s = self.sampling
-        p = torch.softmax(logits.double() / s.temperature, -1)
+        p = torch.softmax((logits.double() - logits.max()) / s.temperature, -1)  # never above 0: no temperature is too low for it
         if s.top_k:
             smallest = p.topk(min(s.top_k, p.numel())).values[-1]
             p = torch.where(p >= smallest, p, 0)
