@@ -1,8 +1,8 @@
 """Where in the source an answer comes from: the passages that its words stand in and that its tokens attended to.
 
 The answer needs no markers for this. A passage is a sentence or a few short ones. Its score joins two signs: the share of attention
-it got from the answer's tokens in the middle third of the layers (less what it got from the tokens of the fixed instruction:
-some places are looked at by everything), and how much of the answer's wording stands in it, rare words counting most.
+it got from question and answer in the middle third of the layers (beyond what the fixed instruction gave it: some places are
+looked at whatever is asked), and how much of the answer's wording stands in it, rare words counting most.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def cite(
 ) -> list[Passage]:
     """The passages of one part that support an answer, best first; at most `most`, none far behind the best.
 
-    part: [start, end) of the part. offsets: for each of the part's tokens the code points it covers, and attention: what the
-    answer paid it beyond the usual (any scale, may be negative).
+    part: [start, end) of the part. offsets: for each of the part's tokens the code points it covers, and attention: what it
+    got beyond the usual (any scale, may be negative).
     """
     ranges = passages(text, *part)
     if not ranges:

@@ -8,12 +8,22 @@ from dataclasses import dataclass, field
 
 import torch
 
+from engine.answering.prompt import Prompt
 from engine.answering.sampling import Sampler
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence
 from engine.errors import Stopped
 from engine.model.decoder import CHUNK, Decoder
 from engine.model.tokenizer import Tokenizer, TokenStream
+
+
+@dataclass(frozen=True)
+class Attended:
+    """[positions] each: the attention that a row of the instruction, of the question and of the answer gave, by the mean."""
+
+    instruction: torch.Tensor
+    question: torch.Tensor
+    answer: torch.Tensor
 
 
 @dataclass
@@ -29,6 +39,7 @@ class Generated:
     prompt_s: float = 0.0
     decode_s: float = 0.0
     log_probability: float = 0.0  # mean over the tokens, natural log
+    attended: Attended | None = None  # None where the answer never began
 
 
 def prefill(
@@ -49,7 +60,7 @@ def generate(
     decoder: Decoder,
     tokenizer: Tokenizer,
     sequence: Sequence,
-    prompt: list[int],
+    prompt: Prompt,
     sampler: Sampler,
     attention: Exact,
     max_tokens: int,
@@ -58,15 +69,16 @@ def generate(
 ) -> Generated:
     """Answer after the chain and tail of `sequence`. `emit` gets text as its characters become complete.
 
-    The attention that answer tokens pay is left in `attention.watched()`. A `Stopped` raised between layers ends the answer; what
-    was generated until then is kept.
+    A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
     stream = TokenStream(tokenizer)
     started = answering = time.perf_counter()
     try:
-        logits = prefill(decoder, sequence, prompt, attention, between_layers)
-        attention.forget_watched()
+        prefill(decoder, sequence, prompt.instruction, attention, between_layers)
+        by_instruction = attention.take_watched()
+        logits = prefill(decoder, sequence, prompt.asking, attention, between_layers)
+        by_question = attention.take_watched()
         answering = time.perf_counter()
         while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
             token = sampler.choose(logits)
@@ -86,6 +98,8 @@ def generate(
             rows.advance()
     except Stopped:
         result.ending = "stopped"
+    if answering > started:
+        result.attended = Attended(by_instruction, by_question, attention.take_watched())
     result.text += stream.flush()
     result.log_probability /= max(1, len(result.ids))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering

@@ -15,8 +15,8 @@ from engine.model.card import Card
 from engine.model.tokenizer import Tokenizer
 
 _INSTRUCTION = {
-    "en": "\n\nAnswer the question from the text above. Be brief and use the words of the text.\n\nQuestion: ",
-    "ko": "\n\n위 글에 있는 내용으로 질문에 답하세요. 글의 표현을 써서 짧게 답하세요.\n\n질문: ",
+    "en": "\n\nAnswer the question from the text above. Be brief and use the words of the text.\n\nQuestion:",
+    "ko": "\n\n위 글에 있는 내용으로 질문에 답하세요. 글의 표현을 써서 짧게 답하세요.\n\n질문:",
 }
 _NOTES = {
     "en": "Notes taken from different parts of a document, each answering the question:\n",
@@ -32,6 +32,17 @@ class Turn:
     answer: str
 
 
+@dataclass(frozen=True)
+class Prompt:
+    """Token ids of the fixed instruction, and of what follows it: conversation and question, up to where the answer starts."""
+
+    instruction: list[int]
+    asking: list[int]
+
+    def __len__(self) -> int:
+        return len(self.instruction) + len(self.asking)
+
+
 class Prompts:
     """Makes the token ids that follow a chain."""
 
@@ -42,16 +53,16 @@ class Prompts:
         self._next_question = [*card.turns.assistant_close.ids, *card.turns.user_open.ids]
         self._open_next_answer = list(card.turns.user_close_assistant_open.ids)
 
-    def after_document(self, question: str, history: Sequence[Turn], room: int) -> list[int]:
+    def after_document(self, question: str, history: Sequence[Turn], room: int) -> Prompt:
         """Instruction, conversation and question, up to where the answer starts.
 
         room: tokens that the window has left. Earliest turns are left out where the conversation has outgrown it; raises
         LongshelfError("too_long") where even the question alone doesn't fit.
         """
         for kept in range(len(history) + 1):
-            ids = self._conversation(question, history[kept:])
-            if len(ids) <= room:
-                return ids
+            prompt = self._prompt("", question, history[kept:])
+            if len(prompt) <= room:
+                return prompt
         raise LongshelfError(
             "too_long",
             f"The question is {len(self._plain(question))} tokens long; beside this part of the document"
@@ -61,24 +72,27 @@ class Prompts:
 
     def least(self, question: str) -> int:
         """Tokens that the question alone takes behind a document."""
-        return len(self._conversation(question, ()))
+        return len(self._prompt("", question, ()))
 
     def question_probe(self, question: str) -> tuple[list[int], list[int]]:
         """(ids before the question, ids of the question) for measuring how likely a question is after a part."""
-        return self._plain("\n\n" + ("질문: " if is_korean(question) else "Question: ")), self._plain(question)
+        return self._plain("\n\n" + ("질문:" if is_korean(question) else "Question:")), self._plain(" " + question)
 
-    def notes(self, question: str, answers: Sequence[str]) -> list[int]:
+    def notes(self, question: str, answers: Sequence[str]) -> Prompt:
         """A question put to the answers that several parts gave, in place of a document."""
-        language = "ko" if is_korean(question) else "en"
         listed = "".join(f"{n}. {answer.strip()}\n" for n, answer in enumerate(answers, 1))
-        return self._plain(_NOTES[language] + listed + _INSTRUCTION[language] + question) + self._open_answer
+        return self._prompt(_NOTES[_language(question)] + listed, question, ())
 
-    def _conversation(self, question: str, history: Sequence[Turn]) -> list[int]:
+    def _prompt(self, before: str, question: str, history: Sequence[Turn]) -> Prompt:
         turns = [*history, Turn(question, "")]
-        ids = self._plain(_INSTRUCTION["ko" if is_korean(question) else "en"] + turns[0].question) + self._open_answer
-        for before, turn in pairwise(turns):
-            ids += self._plain(before.answer) + self._next_question + self._plain(turn.question) + self._open_next_answer
-        return ids
+        ids = self._plain(" " + turns[0].question) + self._open_answer
+        for earlier, turn in pairwise(turns):
+            ids += self._plain(earlier.answer) + self._next_question + self._plain(turn.question) + self._open_next_answer
+        return Prompt(self._plain(before + _INSTRUCTION[_language(question)]), ids)
+
+
+def _language(question: str) -> str:
+    return "ko" if is_korean(question) else "en"
 
 
 def is_korean(text: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.answering.choosing import fuse, likelihood_gains
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
-from engine.answering.generate import Generated, generate
+from engine.answering.generate import Attended, Generated, generate
 from engine.answering.prompt import Prompts, Turn
 from engine.answering.sampling import Sampler, Sampling
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
@@ -181,7 +181,7 @@ class Reader:
         )
         self._count(generated, attention, chain.length, len(prompt), last)
         answer = Answer(generated, tuple(sources))
-        self._find_sources(answer, chain, attention)
+        self._find_sources(answer, chain)
         return answer
 
     def _emit_text(self, text: str) -> None:
@@ -241,11 +241,10 @@ class Reader:
         best = sorted((cited for answer in answers for cited in answer.cited[:1]), key=lambda cited: -cited[1].score)
         return Answer(generated, tuple(sources), best[:5], any(answer.supported for answer in answers))
 
-    def _find_sources(self, answer: Answer, chain: Chain, attention: Exact) -> None:
+    def _find_sources(self, answer: Answer, chain: Chain) -> None:
         """Fill in what the answer cites and whether the documents support it."""
-        watched = attention.watched()
-        steps = max(1, len(answer.generated.ids))
-        paid = (watched / steps).tolist() if watched.numel() else [0.0] * chain.length
+        attended = answer.generated.attended
+        paid = surplus(attended, chain.length) if attended else [0.0] * chain.length
         at = self._chains.preamble.length
         found: list[tuple[Source, Passage]] = []
         texts: list[str] = []
@@ -253,16 +252,27 @@ class Reader:
             document = stored_document(self.shelf, source.row)
             ids = segment_tokens(self._chains.of(source), self._chains.preamble)
             offsets = part_offsets(self.model, document, source.part, ids)
-            attended = paid[at : at + source.part.tokens]
+            of_part = paid[at : at + source.part.tokens]
             at += source.part.tokens
             passages = cite(
-                document.text, (source.part.start, source.part.end), offsets, attended, answer.generated.text, self.asking.question
+                document.text, (source.part.start, source.part.end), offsets, of_part, answer.generated.text, self.asking.question
             )
             found += [(source, passage) for passage in passages]
             texts.append(document.text[source.part.start : source.part.end])
         found.sort(key=lambda cited: -cited[1].score)
         answer.cited = found[:3]
         answer.supported = verbatim_share(answer.generated.text, "\n".join(texts)) >= 0.5
+
+
+def surplus(attended: Attended, length: int) -> list[float]:
+    """Attention that question and answer gave to each of the first `length` positions beyond what the instruction gave them.
+
+    Some places are looked at whatever is asked; the fixed instruction tells which.
+    """
+    asked, said, usual = (taken[:length] for taken in (attended.question, attended.answer, attended.instruction))
+    said = said if said.numel() else asked
+    gained: list[float] = ((asked + said) / 2 - usual).clamp_min(0).tolist()
+    return gained
 
 
 def _per_document(sources: Sequence[Source]) -> dict[str, int]:

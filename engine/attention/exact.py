@@ -13,8 +13,7 @@ class Exact:
     """Reads chains and tails in place, one native call a layer.
 
     Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). With `watch_layers`,
-    the probabilities that the last row of a call with one sequence gives to each position, summed over those layers and over the
-    heads, are added up in `watched()`.
+    what the rows of calls with one sequence attend to in those layers is added up for `take_watched`.
     """
 
     def __init__(self, watch_layers: range = range(0)) -> None:
@@ -22,7 +21,8 @@ class Exact:
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, cpu.BlockList] = {}
-        self._watched: torch.Tensor | None = None
+        self._watched = torch.empty(0, 0)  # [Hkv, positions]
+        self._watched_rows = 0
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
         """See `engine.model.decoder.Attention`."""
@@ -32,20 +32,22 @@ class Exact:
         scale = q.shape[-1] ** -0.5
         self.bytes_read += self._seen_bytes(rows, k)
         if layer in self.watch_layers and len(rows.takes) == 1:
-            if self._watched is None or self._watched.shape[1] != blocks.keys:
+            if self._watched.shape[1] != blocks.keys:
                 grown = torch.zeros(k.shape[1], blocks.keys)
-                if self._watched is not None:
+                if self._watched_rows:
                     grown[:, : self._watched.shape[1]] = self._watched
                 self._watched = grown
-            return cpu.attend(q, rows.positions, blocks, scale, self._watched, (q.shape[0] - 1, q.shape[0]))
+            if layer == self.watch_layers[0]:
+                self._watched_rows += q.shape[0]
+            return cpu.attend(q, rows.positions, blocks, scale, self._watched, (0, q.shape[0]))
         return cpu.attend(q, rows.positions, blocks, scale)
 
-    def watched(self) -> torch.Tensor:
-        """[positions] float32: attention each position got from the watched rows so far, summed; empty if none were watched."""
-        return self._watched.sum(0) if self._watched is not None else torch.empty(0)
-
-    def forget_watched(self) -> None:
-        self._watched = None
+    def take_watched(self) -> torch.Tensor:
+        """[positions] float32: the probability that a watched row gives to each position, summed over layers and heads, mean over the
+        rows since the last taking; zeros beyond what they saw, empty if there were none."""
+        mean = self._watched.sum(0) / max(1, self._watched_rows)
+        self._watched, self._watched_rows = torch.empty(0, 0), 0
+        return mean
 
     def _blocks(self, layer: int, rows: Rows) -> cpu.BlockList:
         """The list of one layer, made anew only when the sequences, their memory or the row counts change."""

@@ -174,50 +174,51 @@ def test_a_chain_read_by_several_sequences_is_counted_once() -> None:
 # ---- watching ----
 
 
-def test_watched_attention_sums_to_heads_times_layers_a_step() -> None:
+def test_watched_attention_of_a_row_sums_to_heads_times_layers() -> None:
     read, attention = sequence(segment(300, 1)), Exact(range(1, 3))
-    for done, count in enumerate((4, 1, 1), 1):
-        Step(count, done).read(attention, Rows([(read, count)]), range(LAYERS))
-        assert attention.watched().sum().item() == pytest.approx(done * HEADS * 2, rel=1e-5)
+    for seed, count in enumerate((4, 1, 1)):
+        Step(count, seed).read(attention, Rows([(read, count)]), range(LAYERS))
+    assert attention.take_watched().sum().item() == pytest.approx(HEADS * 2, rel=1e-5)
 
 
-def test_each_position_gets_the_attention_that_the_last_row_pays_it() -> None:
+def test_each_position_gets_the_mean_of_what_the_rows_give_it() -> None:
     read, attention, step = sequence(segment(6, 1)), Exact(range(1)), Step(3)
     step.read(attention, Rows([(read, 3)]))
     k = torch.cat([read.chain[0].key(0), read.tail.kv[0, 0, :, :3]], 1).repeat_interleave(HEADS // KV_HEADS, 0)
-    expected = (torch.einsum("hd,htd->ht", step.q[-1], k) * DIM**-0.5).softmax(-1).sum(0)
-    assert (attention.watched()[:9] - expected).abs().max() < 1e-5
+    logits = torch.einsum("nhd,htd->nht", step.q, k) * DIM**-0.5
+    hidden = torch.arange(9) > torch.arange(6, 9)[:, None]
+    expected = logits.masked_fill(hidden[:, None], -torch.inf).softmax(-1).sum(1).mean(0)
+    assert (attention.take_watched()[:9] - expected).abs().max() < 1e-5
 
 
 def test_positions_watched_before_a_tail_moved_keep_what_they_got() -> None:
-    read, attention = sequence(segment(6, 1)), Exact(range(1))
-    Step(1, 1).read(attention, Rows([(read, 1)]))
-    before = attention.watched().clone()
-    for seed in range(2, 8):
-        Step(1, seed).read(attention, Rows([(read, 1)]))
-    assert len(attention.watched()) > len(before)
-    assert (attention.watched()[: len(before)] >= before).all()
+    moved, still = Exact(range(1)), Exact(range(1))
+    small, large = (Sequence((segment(6, 1),), Tail(CONFIG, torch.float32, capacity)) for capacity in (1, 64))
+    for attention, read in ((moved, small), (still, large)):
+        for seed in range(1, 8):
+            Step(1, seed).read(attention, Rows([(read, 1)]))
+    assert (moved.take_watched()[:13] - still.take_watched()[:13]).abs().max() < 1e-6
 
 
 def test_layers_that_are_not_watched_add_nothing() -> None:
     read, attention = sequence(segment(6, 1)), Exact(range(1, 2))
     Step(1).read(attention, Rows([(read, 1)]), layers=(0, 2))
-    assert attention.watched().numel() == 0
+    assert attention.take_watched().numel() == 0
 
 
-def test_forgotten_attention_is_counted_from_zero() -> None:
+def test_what_was_taken_is_counted_from_zero() -> None:
     read, attention = sequence(segment(6, 1)), Exact(range(1))
     Step(2).read(attention, Rows([(read, 2)]))
-    attention.forget_watched()
-    assert attention.watched().numel() == 0
+    attention.take_watched()
+    assert attention.take_watched().numel() == 0
     Step(1).read(attention, Rows([(read, 1)]))
-    assert attention.watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
+    assert attention.take_watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
 
 
 def test_calls_with_several_sequences_are_not_watched() -> None:
     attention = Exact(range(LAYERS))
     Step(2).read(attention, Rows([(sequence(segment(6, 1)), 1), (sequence(segment(6, 2)), 1)]))
-    assert attention.watched().numel() == 0
+    assert attention.take_watched().numel() == 0
 
 
 def test_watching_changes_no_bit_of_the_answer() -> None:
