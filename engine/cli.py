@@ -7,14 +7,18 @@ stderr and, with --json, {"error": {kind, message, hint}} on stdout. What a comm
 from __future__ import annotations
 
 import argparse
-import json
+import contextlib
+import io
+import os
+import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.commands import care, chats, documents, measure, models, questions
-from engine.commands.session import Output, Session
+from engine.commands.session import Output, Session, json_line
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
 from engine.version import VERSION
@@ -56,8 +60,23 @@ def build_parser() -> Parser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of `longshelf`; gives the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    wants_json = "--json" in given
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # file names hold what no encoding has
+    try:
+        status = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:  # `longshelf list | head -0`
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python still flushes at its end
+        return 1
+    return status
+
+
+def _run(given: list[str]) -> int:
+    wants_json = not {"--json", "--jsonl"}.isdisjoint(given)
+    home: Home | None = None
+    session: Session | None = None
     try:
         parser = build_parser()
         given = _as_command(given, parser)
@@ -68,18 +87,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             return run_window(home, [Path(file) for file in options.files], until_shown=options.until_shown)
         output = Output(json=options.json or getattr(options, "jsonl", False))
-        with Session(home, output) as session:
-            result: dict[str, Any] | None = options.run(options, session)
-            if options.json and result is not None:
-                print(json.dumps(result, ensure_ascii=False), flush=True)
-        return _failed(result)
+        session = Session(home, output)
+        with session:
+            result: dict[str, Any] = options.run(options, session)
+            if options.json:
+                print(json_line(result), flush=True)
+        return _stopped(session) if result.get("stopped") else int("error" in result)
     except LongshelfError as error:
         return _report(error, wants_json)
     except (Stopped, KeyboardInterrupt):
-        print("Stopped. What was finished is kept.", file=sys.stderr)
-        return 130
+        return _stopped(session)
     except BrokenPipeError:
-        return 1
+        raise
+    except Exception as error:
+        return _report(_fault(error, home), wants_json)
+
+
+def _stopped(session: Session | None) -> int:
+    """As shells have it: 128 and the number of the signal."""
+    print("Stopped. What was finished is kept.", file=sys.stderr)
+    return 128 + (session.signal if session is not None and session.signal else signal.SIGINT)
+
+
+def _fault(error: Exception, home: Home | None) -> LongshelfError:
+    """A mistake of ours in one line; where it happened goes to the log."""
+    hint = ""
+    if home is not None:
+        with contextlib.suppress(OSError), home.log.open("a", encoding="utf-8", errors="backslashreplace") as log:
+            log.write("".join(traceback.format_exception(error)))
+            hint = f"Details are in {home.log}."
+    return LongshelfError("engine_fault", f"Longshelf made a mistake ({type(error).__name__}).", hint)
 
 
 def _as_command(given: list[str], parser: Parser) -> list[str]:
@@ -97,18 +134,10 @@ def _as_command(given: list[str], parser: Parser) -> list[str]:
     return given
 
 
-def _failed(result: dict[str, Any] | None) -> int:
-    """1 where an `add` took nothing at all."""
-    documents_given = (result or {}).get("documents")
-    if documents_given and all("error" in document for document in documents_given):
-        return 1
-    return 0
-
-
 def _report(error: LongshelfError, wants_json: bool) -> int:
     print(f"longshelf: {error.message} {error.hint}".rstrip(), file=sys.stderr)
     if wants_json:
-        print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
+        print(json_line({"error": error.as_json()}), flush=True)
     return 2 if error.kind == "usage" else 1
 
 

@@ -116,7 +116,7 @@ def _list(options: Namespace, session: Session) -> dict[str, Any]:
 
 def _show(options: Namespace, session: Session) -> dict[str, Any]:
     try:
-        result = session.call("documents.show", {"id": options.document})
+        result = session.call("documents.show", {"id": session.document(options.document)})
     except LongshelfError as error:
         path = Path(options.document).expanduser()
         if error.kind != "not_found" or not path.exists():
@@ -138,7 +138,7 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
 
 
 def _remove(options: Namespace, session: Session) -> dict[str, Any]:
-    result = session.call("documents.remove", {"id": options.document})
+    result = session.call("documents.remove", {"id": session.document(options.document)})
     session.output.say(f"Removed “{result['title']}”; {size(result['bytes_freed'])} freed.")
     return result
 
@@ -148,7 +148,8 @@ def _jobs(options: Namespace, session: Session) -> dict[str, Any]:
         result = session.call("jobs.list")
     else:
         waits = {"wait": True} if options.action in ("resume", "retry") else {}
-        result = session.call(f"jobs.{options.action}", {"id": options.id, **waits}, _told(session, False))
+        name = session.document(options.id) if options.id is not None else None
+        result = session.call(f"jobs.{options.action}", {"id": name, **waits}, _told(session, False))
     for job in result["jobs"]:
         session.output.say(f"{job['id']:>4}  {job['state']:<10} {job['title']}  {job['reason']}")
     if not result["jobs"]:

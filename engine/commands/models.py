@@ -51,8 +51,16 @@ def _told(session: Session) -> Any:
 
 
 def _fetch(options: Namespace, session: Session) -> dict[str, Any]:
-    session.output.note(f"Installing {options.name}: a download of 93 MB, 270 MB on the disk.")
-    return _installed(session, session.call("models.fetch", {"name": options.name}, _told(session)))
+    told, begun = _told(session), False
+
+    def on_event(event: str, data: dict[str, Any]) -> None:
+        nonlocal begun
+        if data.get("stage") == "download" and not begun:
+            begun = True
+            session.output.note(f"Installing {options.name}: a download of 93 MB, 270 MB on the disk.")
+        told(event, data)
+
+    return _installed(session, session.call("models.fetch", {"name": options.name}, on_event))
 
 
 def _add(options: Namespace, session: Session) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
@@ -38,7 +37,7 @@ def _ask(options: Namespace, session: Session) -> dict[str, Any]:
     if not documents and not options.all and not options.chat:
         raise LongshelfError("usage", "Name the documents before the question.", "longshelf ask DOC... QUESTION, or --all.")
     params = {
-        "documents": documents,
+        "documents": [session.document(name) for name in documents],
         "all": options.all,
         "question": question,
         "parts": _parts(options.parts),
@@ -64,7 +63,7 @@ def _told(options: Namespace, session: Session) -> Any:
         if options.jsonl:
             session.output.event(event, data)
         elif event == "token" and not options.json:
-            print(data["text"], end="", flush=True)
+            session.output.say(data["text"], end="")
         elif event == "phase" and data["name"] == "joining":
             session.output.note(
                 f"Reading these documents together for the first time: {data['tokens']:,} tokens, about {duration(data['seconds'])}."
@@ -84,7 +83,7 @@ def _parts(given: str) -> str | list[int]:
 
 def _say_sources(session: Session, result: dict[str, Any]) -> None:
     """Below the streamed answer: where it comes from, and what was read."""
-    sys.stdout.write("\n\n" if result["answer"] else "(no answer)\n\n")
+    session.output.say("\n" if result["answer"] else "(no answer)\n")
     if not result["supported"]:
         session.output.say("Not found in these documents in so many words; the nearest passages:")
     for citation in result["citations"]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import signal
 import sys
 import threading
@@ -19,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import LongshelfError
 from engine.home import Home
 from engine.service.client import Client, OnEvent, connect
+from engine.service.protocol import RESUMABLE
 
 if TYPE_CHECKING:
     from engine.service.server import Host
 
 _JOIN_S = 5.0
+_PATIENCE_S = 2.0
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass
@@ -33,26 +38,26 @@ class Output:
     json: bool = False
     _line_length: int = 0
 
-    def say(self, text: str = "") -> None:
+    def say(self, text: str = "", end: str = "\n") -> None:
         """A line for people; nothing where the result is printed as JSON."""
         if not self.json:
             self._end_line()
-            print(text)
+            print(harmless(text) if sys.stdout.isatty() else text, end=end, flush=True)
 
     def note(self, text: str) -> None:
         """A line on stderr."""
         self._end_line()
-        print(text, file=sys.stderr, flush=True)
+        print(harmless(text) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
     def progress(self, text: str) -> None:
         """A line that the next one replaces on a terminal; on stderr."""
         if sys.stderr.isatty():
-            print("\r" + text.ljust(self._line_length)[:200], end="", file=sys.stderr, flush=True)
+            print("\r" + harmless(text).ljust(self._line_length)[:200], end="", file=sys.stderr, flush=True)
             self._line_length = len(text)
 
     def event(self, name: str, data: dict[str, Any]) -> None:
         """One JSON line of a stream (--jsonl)."""
-        print(json.dumps({"event": name, "data": data}, ensure_ascii=False), flush=True)
+        print(json_line({"event": name, "data": data}), flush=True)
 
     def _end_line(self) -> None:
         if self._line_length:
@@ -67,18 +72,41 @@ class Session:
         self.home = home
         self.output = output
         self.stop = threading.Event()
+        self.signal: int | None = None
         self._client: Client | None = None
         self._host: Host | None = None
 
     def call(self, method: str, params: dict[str, Any] | None = None, on_event: OnEvent | None = None) -> dict[str, Any]:
-        """A request to the engine; raises its LongshelfError."""
-        self._open()
-        if self._client is not None:
-            return self._client.call(method, params, on_event, self.stop)
+        """A request to the engine; raises its LongshelfError. Where the engine that was joined ends, this process goes on by itself."""
+        told = 0
+
+        def tell(event: str, data: dict[str, Any]) -> None:
+            nonlocal told
+            told += 1
+            if on_event is not None:
+                on_event(event, data)
+
+        while True:
+            self._open()
+            if self._client is None:
+                break
+            try:
+                return self._client.call(method, params, tell, self.stop)
+            except LongshelfError as error:
+                if error.kind != "engine_gone" or not (method in RESUMABLE or (method == "ask" and not told)):
+                    raise
+                self._client.close()
+                self._client = None
         from engine.shelf import Call
 
         assert self._host is not None
-        return self._host.shelf.call(method, params or {}, Call(on_event or (lambda event, data: None), self.stop))
+        return self._host.shelf.call(method, params or {}, Call(tell, self.stop))
+
+    def document(self, name: str) -> str:
+        """DOC as the engine looks it up. It may work in another folder than this process, so a path becomes absolute."""
+        path = os.path.abspath(os.path.expanduser(name))
+        documents = self.call("documents.list")["documents"] if path != name else []
+        return path if any(row["path"] == path for row in documents) else name
 
     def own_engine(self) -> Host:
         """This process's own engine, for measurements. Raises LongshelfError("locked") if another one runs."""
@@ -98,13 +126,18 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._client is not None:
             self._client.close()
-        if self._host is not None:
-            if kind is None and self._host.busy:
-                self.output.note("Done; waiting for another command that uses this engine. Ctrl+C ends both.")
+        if self._host is None:
+            return
+        try:
+            self.stop.set()  # nothing of its own is left to stop: the next Ctrl+C ends the program
+            if not isinstance(error, KeyboardInterrupt) and not self._host.wait_for_requests(_PATIENCE_S):
+                self.output.note("Waiting for another command that uses this engine. Ctrl+C ends both.")
                 self._host.wait_for_requests()
+        finally:
             self._host.close()
 
     def _on_interrupt(self, number: int, frame: object) -> None:
+        self.signal = number
         if self.stop.is_set():
             raise KeyboardInterrupt
         self.stop.set()
@@ -126,6 +159,21 @@ class Session:
                 if error.kind != "locked" or time.monotonic() > deadline:
                     raise
             time.sleep(0.1)  # an engine that is just starting or ending
+
+
+def json_line(value: dict[str, Any]) -> str:
+    """One line of JSON that stdout can take whatever its encoding, and whatever file names hold."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
+def harmless(text: str) -> str:
+    """Text for a terminal: control characters of documents and models can't move its cursor or change its title."""
+    return _CONTROL.sub("\ufffd", text)
 
 
 def size(count: float) -> str:

@@ -38,9 +38,9 @@ def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, A
             shelf.queue.wake()
         shelf.publish("jobs", {"jobs": _jobs(shelf, changed)})
         if action in ("resume", "retry") and params.get("wait"):
-            if params.get("id") is None:  # what a killed engine left queued goes on as well
-                changed = jobs.all(("queued", "running"))
-                told.update(job.document_id for job in changed)
+            # What a killed engine, or one that handed over, left queued goes on as well.
+            changed = [job for job in jobs.all(("queued", "running")) if chosen == [None] or job.id in chosen]
+            told.update(job.document_id for job in changed)
             for job in changed:
                 shelf.queue.wait(job.id, call.stop)
             if call.stop.is_set():

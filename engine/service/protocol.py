@@ -22,6 +22,14 @@ from engine.errors import LongshelfError
 # A document's text (at most 64 MB) travels as one line; escapes can double it. Longer lines come from a peer that is not ours.
 LONGEST_LINE = 256 * 1024 * 1024
 
+RESUMABLE = frozenset(
+    (
+        *("documents.add", "documents.list", "documents.show", "documents.read", "jobs.list", "jobs.resume", "jobs.retry"),
+        *("chats.list", "chats.show", "chats.export", "models.list", "settings.get", "doctor", "paths", "hello", "watch"),
+    )
+)
+"""Requests that can be made again, of the next engine, where the one that worked on them ended: nothing is done twice."""
+
 
 @dataclass(frozen=True)
 class Request:

@@ -34,6 +34,7 @@ class Host:
             self.home = home
             self.shelf = Shelf(home)
             self._requests = 0
+            self._connections: set[Connection] = set()
             self._changed = threading.Condition()
             self.ended = threading.Event()
             self._socket = socket.socket(socket.AF_UNIX)
@@ -48,13 +49,13 @@ class Host:
 
     @property
     def busy(self) -> bool:
-        """Whether a client's request is under way (watching doesn't count)."""
+        """Whether a client's request is under way that can't go on in another engine."""
         return self._requests > 0
 
-    def wait_for_requests(self, timeout: float | None = None) -> None:
-        """Until the engine isn't busy."""
+    def wait_for_requests(self, timeout: float | None = None) -> bool:
+        """Until the engine isn't busy; False if it still is after `timeout` seconds."""
         with self._changed:
-            self._changed.wait_for(lambda: not self.busy, timeout)
+            return self._changed.wait_for(lambda: not self.busy, timeout)
 
     def close(self) -> None:
         """Stop listening and working; what is finished is kept."""
@@ -66,6 +67,8 @@ class Host:
             endpoint.clear(self.home)
         self.shelf.close()
         self._lock.release()
+        for connection in list(self._connections):
+            connection.close()  # last: whoever finds that this engine is gone can be the next one
 
     def _accept(self) -> None:
         while not self.ended.is_set():
@@ -73,12 +76,19 @@ class Host:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            threading.Thread(target=Connection(self, connection).serve, name="client", daemon=True).start()
+            threading.Thread(target=self._serve, args=(Connection(self, connection),), name="client", daemon=True).start()
+
+    def _serve(self, connection: Connection) -> None:
+        self._connections.add(connection)
+        try:
+            connection.serve()
+        finally:
+            self._connections.discard(connection)
 
     @contextlib.contextmanager
     def counted(self, method: str) -> Any:
         """While a request is under way."""
-        counts = method not in ("watch", "stop", "shutdown")
+        counts = method not in protocol.RESUMABLE
         with self._changed:
             self._requests += counts
         try:
@@ -110,6 +120,11 @@ class Connection:
             for call in list(self._calls.values()):
                 call.stop.set()
             self._socket.close()
+
+    def close(self) -> None:
+        """End it from this side; the client sees the end of the stream."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _take(self, line: bytes) -> None:
         try:

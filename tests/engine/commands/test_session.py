@@ -1,0 +1,64 @@
+"""A command and the engine of its home: its own, another's, and another's that ends meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.commands.session import Output, Session, harmless
+from engine.errors import LongshelfError
+from engine.home import Home
+from engine.service import methods
+from engine.service.server import Host
+from tests.engine.books import PART, book
+
+
+@pytest.fixture
+def session(tiny_home: Home) -> Session:
+    return Session(tiny_home, Output(json=True))
+
+
+def test_an_add_goes_on_by_itself_when_the_engine_it_joined_ends(tiny_home: Home, session: Session, tmp_path: Path) -> None:
+    host = Host(tiny_home)
+    ending = threading.Thread(target=host.close)
+
+    def end_the_engine(event: str, data: dict[str, Any]) -> None:
+        if data.get("parts_ready") and not ending.is_alive() and not host.ended.is_set():
+            ending.start()
+
+    with session:
+        params = {"paths": [str(book(tmp_path, 40))], "part_tokens": PART}
+        row = session.call("documents.add", params, end_the_engine)["documents"][0]
+        ending.join()
+        assert (row["state"], row["parts"]) == ("ready", 40)
+        assert session.own_engine().shelf.library.counters.all()["tokens_prefilled_total"] <= row["tokens"] + PART
+
+
+def test_a_question_whose_answer_had_begun_is_not_asked_twice(tiny_home: Home, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host(tiny_home)
+
+    def ask(shelf: Any, params: Any, call: Any) -> dict[str, Any]:
+        call.emit("started", {})
+        call.stop.wait()
+        return {}
+
+    monkeypatch.setitem(methods.METHODS, "ask", ask)
+    with session, pytest.raises(LongshelfError) as caught:
+        session.call("ask", {}, lambda event, data: threading.Thread(target=host.close).start())
+    assert caught.value.kind == "engine_gone"
+
+
+def test_an_engine_waits_only_for_requests_that_no_other_could_take_over(tiny_home: Home) -> None:
+    host = Host(tiny_home)
+    with host.counted("documents.add"):
+        assert host.wait_for_requests(0)
+    with host.counted("ask"):
+        assert not host.wait_for_requests(0)
+    host.close()
+
+
+def test_a_document_can_not_steer_the_terminal() -> None:
+    assert harmless("a\x1b[2J\x07b\n\tc\x9b1m한글") == "a\ufffd[2J\ufffdb\n\tc\ufffd1m한글"
