@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import signal
@@ -75,6 +76,7 @@ class Session:
         self.signal: int | None = None
         self._client: Client | None = None
         self._host: Host | None = None
+        self._log: logging.Handler = logging.NullHandler()
 
     def call(self, method: str, params: dict[str, Any] | None = None, on_event: OnEvent | None = None) -> dict[str, Any]:
         """A request to the engine; raises its LongshelfError. Where the engine that was joined ends, this process goes on by itself."""
@@ -135,6 +137,7 @@ class Session:
                 self._host.wait_for_requests()
         finally:
             self._host.close()
+            logging.getLogger("longshelf").removeHandler(self._log)
 
     def _on_interrupt(self, number: int, frame: object) -> None:
         self.signal = number
@@ -151,9 +154,10 @@ class Session:
             if self._client is not None:
                 return
             try:
-                from engine.service.server import Host
+                from engine.service.server import Host, log_to
 
                 self._host = Host(self.home)
+                self._log = log_to(self.home)
                 return
             except LongshelfError as error:
                 if error.kind != "locked" or time.monotonic() > deadline:

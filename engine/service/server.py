@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import threading
+from logging.handlers import RotatingFileHandler
 from typing import Any
 
 from engine.errors import LongshelfError, Stopped
@@ -175,6 +176,16 @@ class Connection:
             self._socket.sendall(protocol.encode(message))
 
 
+def log_to(home: Home) -> logging.Handler:
+    """What goes wrong is told in the home's log, not on the terminal. A log that can't be written disturbs nothing."""
+    logging.raiseExceptions = False
+    handler = RotatingFileHandler(home.log, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    return handler
+
+
 def _end_with_starter(host: Host) -> None:
     """The pipe of whoever started this process closes when they end, however they end."""
     with contextlib.suppress(OSError):
@@ -192,7 +203,7 @@ def main() -> int:
     os.dup2(2, 1)  # what native libraries print never reaches the pipe of answers
     try:
         home.open()
-        logging.basicConfig(filename=home.log, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+        log_to(home)
         host = Host(home, wait_s=3.0)
     except LongshelfError as error:
         print(error.message, error.hint, file=sys.stderr)

@@ -41,6 +41,20 @@ def test_a_mistake_of_ours_is_one_line_and_the_log_says_where(tiny_home: Home, c
     assert "in mistaken" in tiny_home.log.read_text()
 
 
+def test_what_goes_wrong_while_reading_stays_out_of_the_terminal(
+    tiny_home: Home, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: object) -> None:
+        raise RuntimeError("the reason")
+
+    monkeypatch.setattr("engine.reading.memory.remember_part", mistaken)
+    assert run(tiny_home, "add", str(book(tmp_path)), "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == "engine_fault"
+    assert err.count("\n") == 1
+    assert "in mistaken" in tiny_home.log.read_text()
+
+
 def test_an_answer_that_was_stopped_is_printed_and_ends_as_interrupted(
     tiny_home: Home, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
