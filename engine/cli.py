@@ -135,7 +135,7 @@ def _as_command(given: list[str], parser: Parser) -> list[str]:
 
 
 def _report(error: LongshelfError, wants_json: bool) -> int:
-    print(f"longshelf: {error.message} {error.hint}".rstrip(), file=sys.stderr)
+    print("longshelf:", *error.message.split(), *error.hint.split(), file=sys.stderr)  # one line, whatever the message quotes
     if wants_json:
         print(json_line({"error": error.as_json()}), flush=True)
     return 2 if error.kind == "usage" else 1

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -157,10 +158,12 @@ class Shelf:
                 log.debug("a watcher is gone")
 
     def close(self) -> None:
-        """Stop reading at the next layer, keep what is finished, close the library."""
+        """Stop reading at the next layer, keep what is finished, take the day's copy of the catalog, close the library."""
         if self._queue is not None:
             self._queue.close()
         if self._thread is not None:
-            self._thread.close()
+            self._thread.close(self._library.close if self._library is not None else None)
         if self._library is not None:
+            with suppress(LongshelfError):  # a full disk, say: the next engine tries again
+                self._library.catalog.back_up_daily()
             self._library.close()

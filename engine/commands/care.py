@@ -27,7 +27,7 @@ def _doctor(options: Namespace, session: Session) -> dict[str, Any]:
         rebuilt = result["rebuilt"]
         session.output.say(
             f"The catalog was made again: {rebuilt['documents']} documents, {rebuilt['chats']} chats."
-            f" The damaged one: {rebuilt['kept_aside']}."
+            + (f" The damaged one is kept: {rebuilt['kept_aside']}." if rebuilt["kept_aside"] else "")
         )
     for repaired in result["repaired"]:
         session.output.say(f"repaired: {repaired['what']} {repaired['done']}")

@@ -25,6 +25,7 @@ class ModelThread:
         self._patient: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._waiting = threading.Semaphore(0)
         self._ended = False
+        self._last: Callable[[], None] | None = None
         self._thread = threading.Thread(target=self._run, name="model", daemon=True)
         self._thread.start()
 
@@ -41,8 +42,9 @@ class ModelThread:
             self._waiting.acquire()
             _do(self._urgent.get())
 
-    def close(self) -> None:
-        """End after the work that runs now; what waits is not begun."""
+    def close(self, last: Callable[[], None] | None = None) -> None:
+        """End after the work that runs now; what waits is not begun. last: how the thread lets go of what is its own."""
+        self._last = last
         self._ended = True
         self._waiting.release()
         if threading.current_thread() is not self._thread:
@@ -52,6 +54,8 @@ class ModelThread:
         while True:
             self._waiting.acquire()
             if self._ended:
+                if self._last is not None:
+                    self._last()
                 return
             _do(self._urgent.get() if not self._urgent.empty() else self._patient.get())
 

@@ -28,7 +28,8 @@ def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
             unknown = {"tokens_prefilled_total": None, "bytes_used": None}
             return {"problems": [_of_error(error), *models], "repaired": [], "rebuilt": None, **unknown, **disk}
         result = recovery.rebuild(shelf.home)
-        rebuilt = {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": str(result.aside)}
+        aside = str(result.aside) if result.aside is not None else None
+        rebuilt = {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": aside}
         library = shelf.library
 
     def say(done: int, total: int) -> None:

@@ -56,8 +56,8 @@ class Client:
                         if on_event is not None:
                             on_event(reply.name, reply.data)
                     case protocol.Result():
-                        if asked_to_stop and set(reply.value) == {"stopped"}:
-                            raise Stopped
+                        if set(reply.value) == {"stopped"}:
+                            raise Stopped if asked_to_stop else _gone()  # the engine stops what is under way when it ends
                         return reply.value
                     case protocol.Failure():
                         raise reply.error

@@ -61,6 +61,8 @@ class Host:
     def close(self) -> None:
         """Stop listening and working; what is finished is kept."""
         self.ended.set()
+        for connection in list(self._connections):
+            connection.stop_answers()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -108,6 +110,7 @@ class Connection:
         self._socket = connection
         self._sending = threading.Lock()
         self._calls: dict[int, Call] = {}
+        self._answers: set[int] = set()  # requests that no other engine could take over
 
     def serve(self) -> None:
         lines = protocol.Lines()
@@ -121,6 +124,12 @@ class Connection:
             for call in list(self._calls.values()):
                 call.stop.set()
             self._socket.close()
+
+    def stop_answers(self) -> None:
+        """The engine ends: answers under way end with what they have said."""
+        for request_id in list(self._answers):
+            if (call := self._calls.get(request_id)) is not None:
+                call.stop.set()
 
     def close(self) -> None:
         """End it from this side; the client sees the end of the stream."""
@@ -145,6 +154,8 @@ class Connection:
         else:
             call = Call(lambda event, data: self._send(protocol.Event(message.id, event, data)))
             self._calls[message.id] = call
+            if message.method not in protocol.RESUMABLE:
+                self._answers.add(message.id)
             threading.Thread(target=self._do, args=(message, call), name=message.method, daemon=True).start()
 
     def _do(self, request: protocol.Request, call: Call) -> None:
@@ -166,6 +177,7 @@ class Connection:
                 )
             finally:
                 self._calls.pop(request.id, None)
+                self._answers.discard(request.id)
                 if self._host.shelf.opened:
                     self._host.shelf.library.close()  # this thread's connection to the catalog
             with contextlib.suppress(OSError):

@@ -108,3 +108,14 @@ def test_listing_loads_no_torch(tiny_home: Home, tmp_path: Path) -> None:
     command = f"import sys; from engine.cli import main; main(['--home', {str(tiny_home.root)!r}, 'list']); print('torch' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
     assert ended.stdout.splitlines()[-1] == "False"
+
+
+def test_a_command_leaves_the_catalog_whole_in_one_file_and_with_its_copy(tiny_home: Home, tmp_path: Path) -> None:
+    assert run(tiny_home, "add", str(book(tmp_path)), "--part-tokens", str(PART)) == 0
+    assert not tiny_home.catalog.with_name("catalog.db-wal").exists()
+    assert tiny_home.catalog.with_name("catalog.backup.db").stat().st_size > 0
+
+
+def test_a_failure_is_one_line_whatever_it_quotes(tiny_home: Home, tmp_path: Path, capsys: Captured) -> None:
+    assert run(tiny_home, "add", str(tmp_path / "two\nlines.txt")) == 1
+    assert capsys.readouterr().err.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,30 @@ def test_an_add_goes_on_by_itself_when_the_engine_it_joined_ends(tiny_home: Home
         assert session.own_engine().shelf.library.counters.all()["tokens_prefilled_total"] <= row["tokens"] + PART
 
 
-def test_a_question_whose_answer_had_begun_is_not_asked_twice(tiny_home: Home, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    host = Host(tiny_home)
+@pytest.fixture
+def host(tiny_home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """Another engine, whose answers end only when they are stopped."""
 
     def ask(shelf: Any, params: Any, call: Any) -> dict[str, Any]:
         call.emit("started", {})
         call.stop.wait()
-        return {}
+        return {"answer": "so far", "stopped": True}
 
     monkeypatch.setitem(methods.METHODS, "ask", ask)
+    host = Host(tiny_home)
+    yield host
+    host.close()
+
+
+def test_an_answer_whose_engine_ends_gives_what_it_has_said(session: Session, host: Host) -> None:
+    with session:
+        result = session.call("ask", {}, lambda event, data: threading.Thread(target=host.close).start())
+    assert result == {"answer": "so far", "stopped": True}
+
+
+def test_a_question_whose_answer_had_begun_is_not_asked_twice(session: Session, host: Host) -> None:
     with session, pytest.raises(LongshelfError) as caught:
-        session.call("ask", {}, lambda event, data: threading.Thread(target=host.close).start())
+        session.call("ask", {}, lambda event, data: next(iter(host._connections)).close())
     assert caught.value.kind == "engine_gone"
 
 
