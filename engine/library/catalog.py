@@ -24,6 +24,7 @@ from engine.store import space
 Row = dict[str, Any]
 
 _BUSY_MS = 10_000
+_COMPANIONS = 64 * 1024  # bytes; the first pages of -wal and -shm, without which nothing can even be read
 _SMALLEST_PAGE = 512  # bytes; SQLite takes what is shorter for an empty database and would write over it
 _CHECKED_BELOW = 64_000_000  # bytes; a larger file is checked when opened only if it wasn't closed in order (about 1 s a GB)
 
@@ -167,7 +168,7 @@ def _named(path: Path, error: sqlite3.DatabaseError) -> LongshelfError | None:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
         return damaged(path, str(error))
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and _is_full(path)):
         return space.disk_full(path.parent)
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return LongshelfError(
@@ -178,3 +179,11 @@ def _named(path: Path, error: sqlite3.DatabaseError) -> LongshelfError | None:
             "home", f"The catalog {path} can't be used: {error}.", "Check the disk and the folder's permissions, or choose another home."
         )
     return None
+
+
+def _is_full(path: Path) -> bool:
+    """Where not even the companions of the catalog fit, SQLite speaks of an input/output error."""
+    try:
+        return space.space(path.parent).free < _COMPANIONS
+    except LongshelfError:
+        return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sqlite_utils import Database
@@ -212,3 +213,15 @@ def test_a_full_disk_is_named_and_nothing_is_half_written(path: Path) -> None:
         fill()
     assert caught.value.kind == "disk_full"
     assert catalog.rows("SELECT * FROM counters") == []
+
+
+def test_a_disk_without_room_for_the_log_is_called_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Catalog.open(tmp_path / "catalog.db").close()
+    (tmp_path / "catalog.db-shm").mkdir()  # as on a full disk, SQLite can't make its companion
+    with pytest.raises(LongshelfError) as caught:
+        Catalog.open(tmp_path / "catalog.db")
+    assert caught.value.kind == "home"
+    monkeypatch.setattr("engine.store.space.shutil.disk_usage", lambda folder: SimpleNamespace(total=10**9, used=10**9, free=0))
+    with pytest.raises(LongshelfError) as caught:
+        Catalog.open(tmp_path / "catalog.db")
+    assert caught.value.kind == "disk_full"
