@@ -127,8 +127,10 @@ def _as_command(given: list[str], parser: Parser) -> list[str]:
             return given
         position += 2 if given[position] == "--home" else 1
     names = next(action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    if position >= len(given):
+    if position == len(given):
         return [*given, "window"]
+    if position > len(given):  # --home without its folder
+        return given
     if given[position] not in names and (Path(given[position]).exists() or "/" in given[position]):
         return [*given[:position], "window", *given[position:]]
     return given

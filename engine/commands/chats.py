@@ -22,7 +22,9 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     show.set_defaults(run=_show)
     export = actions.add_parser("export", parents=[output], help="a chat as a document")
     export.add_argument("id")
-    export.add_argument("--format", choices=("markdown", "json"), default="markdown")
+    export.add_argument(
+        "--format", choices=("markdown", "json"), default="markdown", help="markdown to read (default), json with everything"
+    )
     export.set_defaults(run=_export)
     rename = actions.add_parser("rename", parents=[output], help="give a chat another title")
     rename.add_argument("id")
