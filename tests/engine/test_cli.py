@@ -1,164 +1,121 @@
-"""What every command shares: exit statuses, errors as one line and as JSON, help, and files that open the window."""
+"""The command line: what every command shares."""
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from engine.cli import _as_command, build_parser, main
-from engine.version import VERSION
+from engine.cli import main
+from engine.home import Home
+from engine.service import methods
+from tests.engine.books import PART, book
+
+Captured = pytest.CaptureFixture[str]
 
 
-def parsers(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
-    """Every command and its actions: the words that call it, and its parser."""
-    yield words, parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, inner in action.choices.items():
-                yield from parsers(inner, (*words, name))
+def run(home: Home, *arguments: str) -> int:
+    return main(["--home", str(home.root), *arguments])
 
 
-COMMANDS = [pytest.param(words, parser, id=" ".join(words) or "longshelf") for words, parser in parsers(build_parser())]
-
-# ---- help ----
-
-
-@pytest.mark.parametrize(("words", "parser"), COMMANDS)
-def test_every_command_explains_itself(words: tuple[str, ...], parser: argparse.ArgumentParser, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([*words, "--help"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: {' '.join(('longshelf', *words))}")
+def result(capsys: Captured) -> dict[str, Any]:
+    """The one JSON object on stdout."""
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
 
 
-@pytest.mark.parametrize(("words", "parser"), COMMANDS)
-def test_every_option_and_action_says_what_it_does(words: tuple[str, ...], parser: argparse.ArgumentParser) -> None:
-    for action in parser._actions:
-        assert action.help or not action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            assert {choice.dest for choice in action._choices_actions if choice.help} == set(action.choices)
+def test_a_mistake_of_ours_is_one_line_and_the_log_says_where(tiny_home: Home, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(*_: object) -> dict[str, Any]:
+        raise RuntimeError("the reason")
+
+    monkeypatch.setitem(methods.METHODS, "paths", mistaken)
+    assert run(tiny_home, "paths", "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == "engine_fault"
+    assert err.count("\n") == 1
+    assert "in mistaken" in tiny_home.log.read_text()
 
 
-@pytest.mark.parametrize(("words", "parser"), [command for command in COMMANDS if command.id not in ("longshelf", "chats", "models")])
-def test_every_command_gives_json_where_it_is_asked_for(words: tuple[str, ...], parser: argparse.ArgumentParser) -> None:
-    assert "--json" in parser._option_string_actions
-
-
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"longshelf {VERSION}\n")
-
-
-# ---- errors ----
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        ["fly"],
-        ["list", "--fast"],
-        ["add"],
-        ["ask"],
-        ["show"],
-        ["chats"],
-        ["models"],
-        ["chats", "burn"],
-        ["show", "x", "--page", "two"],
-        ["jobs", "dance"],
-        ["--home"],
-        ["bench", "everything"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_exits_2_with_one_line(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(given) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("longshelf: ")
-    assert printed.err.count("\n") == 1
-    assert "--help` shows how." in printed.err
-
-
-def test_wrong_usage_is_json_where_that_was_wanted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "--fast", "--json"]) == 2
-    printed = capsys.readouterr()
-    error = json.loads(printed.out)["error"]
-    assert error.keys() == {"kind", "message", "hint"}
-    assert error["kind"] == "usage"
-    assert error["message"] in printed.err
-
-
-def test_a_failure_exits_1_with_one_line_and_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--home", str(tmp_path / "home"), "show", "nothing", "--json"]) == 1
-    printed = capsys.readouterr()
-    error = json.loads(printed.out)["error"]
-    assert (error["kind"], error.keys()) == ("not_found", {"kind", "message", "hint"})
-    assert printed.err.count("\n") == 1
-
-
-def test_without_json_a_failure_prints_nothing_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--home", str(tmp_path / "home"), "show", "nothing"]) == 1
-    assert capsys.readouterr().out == ""
-
-
-def test_a_home_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").touch()
-    assert main(["--home", str(tmp_path / "file"), "list", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "home"
-
-
-def test_the_home_can_come_from_the_environment(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_what_goes_wrong_while_reading_stays_out_of_the_terminal(
+    tiny_home: Home, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LONGSHELF_HOME", str(tmp_path / "mine"))
-    assert main(["paths", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["home"]["path"] == str(tmp_path / "mine")
+    def mistaken(*_: object) -> None:
+        raise RuntimeError("the reason")
+
+    monkeypatch.setattr("engine.reading.memory.remember_part", mistaken)
+    assert run(tiny_home, "add", str(book(tmp_path)), "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == "engine_fault"
+    assert err.count("\n") == 1
+    assert "in mistaken" in tiny_home.log.read_text()
 
 
-# ---- the window ----
+def test_an_answer_that_was_stopped_is_printed_and_ends_as_interrupted(
+    tiny_home: Home, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(methods.METHODS, "ask", lambda *_: {"stopped": True, "answer": "so far"})
+    assert run(tiny_home, "ask", "--all", "Who?", "--json") == 130
+    assert result(capsys)["answer"] == "so far"
 
 
-def command(*given: str) -> list[str]:
-    return _as_command(list(given), build_parser())
+def test_an_add_that_took_nothing_fails_and_says_so_in_its_object(tiny_home: Home, tmp_path: Path, capsys: Captured) -> None:
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    assert run(tiny_home, "add", str(empty), "--json") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["kind"] == json.loads(out)["documents"][0]["error"]["kind"] == "no_text"
+    assert err.count("\n") == 1
+    assert run(tiny_home, "add", str(empty), str(book(tmp_path)), "--json") == 0
 
 
-def test_no_command_opens_the_window() -> None:
-    assert command() == ["window"]
-    assert command("--home", "/shelf") == ["--home", "/shelf", "window"]
-    assert command("--home=/shelf") == ["--home=/shelf", "window"]
-
-
-def test_files_open_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "book.txt").touch()
+def test_a_document_is_named_by_a_relative_path_even_when_its_source_is_gone(
+    tiny_home: Home, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert command("book.txt", "other.txt") == ["window", "book.txt", "other.txt"]
-    assert command("--home", "/shelf", "book.txt") == ["--home", "/shelf", "window", "book.txt"]
+    book(tmp_path)
+    assert run(tiny_home, "add", "book.txt", "--no-read") == 0
+    (tmp_path / "book.txt").unlink()
+    capsys.readouterr()
+    for name in ("book.txt", "./book.txt", f"../{tmp_path.name}/book.txt"):
+        assert run(tiny_home, "show", name, "--json") == 0
+        assert result(capsys)["path"] == str(tmp_path / "book.txt")
+    assert run(tiny_home, "remove", "book.txt") == 0
 
 
-def test_a_path_opens_the_window_though_nothing_is_there() -> None:
-    assert command("/nowhere/book.txt") == ["window", "/nowhere/book.txt"]
+def test_a_file_name_that_is_no_text_is_named_all_the_same(tiny_home: Home, tmp_path: Path, capsys: Captured) -> None:
+    name = os.fsdecode(bytes(tmp_path / "caf") + b"\xe9.txt")
+    assert run(tiny_home, "add", name, "--json") == 1
+    assert result(capsys)["error"]["kind"] == "not_found"
 
 
-def test_commands_win_over_files_of_their_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "list").touch()
-    monkeypatch.chdir(tmp_path)
-    assert command("list") == ["list"]
+def test_a_reader_of_the_output_that_has_gone_is_no_error(tiny_home: Home, tmp_path: Path) -> None:
+    assert run(tiny_home, "add", str(book(tmp_path)), "--part-tokens", str(PART)) == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "engine.cli", "--home", str(tiny_home.root), "list"]
+    ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=Path(__file__).parents[2], check=False)
+    os.close(writing)
+    assert ended.stderr == b""
 
 
-def test_a_word_that_is_neither_command_nor_file_stays_what_it_is() -> None:
-    assert command("fly") == ["fly"]
+def test_listing_loads_no_torch(tiny_home: Home, tmp_path: Path) -> None:
+    assert run(tiny_home, "add", str(book(tmp_path)), "--no-read") == 0
+    command = f"import sys; from engine.cli import main; main(['--home', {str(tiny_home.root)!r}, 'list']); print('torch' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
+    assert ended.stdout.splitlines()[-1] == "False"
 
 
-@pytest.mark.parametrize("asked", ["-h", "--help", "--version"])
-def test_help_and_version_open_no_window(asked: str) -> None:
-    assert command(asked) == [asked]
+def test_a_command_leaves_the_catalog_whole_in_one_file_and_with_its_copy(tiny_home: Home, tmp_path: Path) -> None:
+    assert run(tiny_home, "add", str(book(tmp_path)), "--part-tokens", str(PART)) == 0
+    assert not tiny_home.catalog.with_name("catalog.db-wal").exists()
+    assert tiny_home.catalog.with_name("catalog.backup.db").stat().st_size > 0
 
 
-def test_the_window_takes_its_files_and_says_when_it_is_shown() -> None:
-    options = build_parser().parse_args(["window", "a.txt", "b.txt", "--until-shown"])
-    assert (options.files, options.until_shown) == (["a.txt", "b.txt"], True)
+def test_a_failure_is_one_line_whatever_it_quotes(tiny_home: Home, tmp_path: Path, capsys: Captured) -> None:
+    assert run(tiny_home, "add", str(tmp_path / "two\nlines.txt")) == 1
+    assert capsys.readouterr().err.count("\n") == 1
