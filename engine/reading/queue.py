@@ -213,6 +213,8 @@ class ReadingQueue:
                 continue
             if not ids:
                 ids = model.tokenizer.encode_ids(document.text)
+            if live.interrupt.is_set():  # parts whose segments are all there already pass no layer
+                raise Stopped
             place = document.place(part.start)
             live.place = place.section or (f"page {place.page_label}" if place.page_label else None)
             self._one_part(live, model, part, ids[part.first_token : part.first_token + part.tokens])

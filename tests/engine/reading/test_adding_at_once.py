@@ -12,10 +12,11 @@ import pytest
 
 from engine.errors import LongshelfError
 from engine.home import Home
+from engine.library.parts import Part
 from engine.reading.rows import document_row
 from engine.shelf import Call, Shelf
 from engine.store import space
-from tests.engine.books import Row, add, ask, book
+from tests.engine.books import Row, add, ask, book, chapter
 
 LONG = 12
 
@@ -118,6 +119,22 @@ def test_a_catalog_that_takes_no_row_ends_the_wait(tiny_shelf: Shelf, tmp_path: 
     monkeypatch.setattr(tiny_shelf.library.jobs, "claim", claim)
     row = add(tiny_shelf, book(tmp_path))
     assert (row["state"], row["error"]["kind"]) == ("queued", "disk_full")
+
+
+def test_finding_what_is_there_already_can_be_stopped(tiny_shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "refrain.txt"
+    path.write_text(chapter(1) * LONG, encoding="utf-8")
+    adopt, parts = tiny_shelf.library.memory.adopt, set[int]()
+
+    def adopt_some(part_id: int) -> Part:
+        parts.add(part_id)
+        if len(parts) == 3:
+            tiny_shelf.call("jobs.pause", {}, Call())
+        return adopt(part_id)
+
+    monkeypatch.setattr(tiny_shelf.library.memory, "adopt", adopt_some)
+    row = add(tiny_shelf, path)
+    assert (row["state"], row["error"]["kind"], row["segments_computed"], row["segments_found"]) == ("paused", "paused", 1, 2)
 
 
 def test_resuming_everything_goes_on_with_what_a_killed_engine_left_queued(tiny_shelf: Shelf, tmp_path: Path) -> None:
