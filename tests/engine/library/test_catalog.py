@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,13 +216,22 @@ def test_a_full_disk_is_named_and_nothing_is_half_written(path: Path) -> None:
     assert catalog.rows("SELECT * FROM counters") == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on the size of files")
 def test_a_disk_without_room_for_the_log_is_called_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+    import signal
+
     Catalog.open(tmp_path / "catalog.db").close()
-    (tmp_path / "catalog.db-shm").mkdir()  # as on a full disk, SQLite can't make its companion
-    with pytest.raises(LongshelfError) as caught:
-        Catalog.open(tmp_path / "catalog.db")
-    assert caught.value.kind == "home"
-    monkeypatch.setattr("engine.store.space.shutil.disk_usage", lambda folder: SimpleNamespace(total=10**9, used=10**9, free=0))
-    with pytest.raises(LongshelfError) as caught:
-        Catalog.open(tmp_path / "catalog.db")
-    assert caught.value.kind == "disk_full"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))  # as on a full disk, SQLite can't make its companions
+    try:
+        with pytest.raises(LongshelfError) as on_a_roomy_disk:
+            Catalog.open(tmp_path / "catalog.db")
+        monkeypatch.setattr("engine.store.space.shutil.disk_usage", lambda folder: SimpleNamespace(total=10**9, used=10**9, free=0))
+        with pytest.raises(LongshelfError) as on_a_full_one:
+            Catalog.open(tmp_path / "catalog.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert (on_a_roomy_disk.value.kind, on_a_full_one.value.kind) == ("home", "disk_full")
