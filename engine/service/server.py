@@ -11,6 +11,7 @@ import contextlib
 import logging
 import os
 import socket
+import struct
 import sys
 import threading
 from logging.handlers import RotatingFileHandler
@@ -23,6 +24,12 @@ from engine.shelf import Call, Shelf
 from engine.store.lock import FileLock
 
 log = logging.getLogger("longshelf")
+
+GRACE_S = 5.0
+"""How long an engine that ends waits for the answers that it has just stopped."""
+
+PATIENCE_S = 10
+"""A client that takes nothing for so long is let go: what one doesn't read must not hold up the others."""
 
 
 class Host:
@@ -63,6 +70,7 @@ class Host:
         self.ended.set()
         for connection in list(self._connections):
             connection.stop_answers()
+        self.wait_for_requests(GRACE_S)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -108,6 +116,7 @@ class Connection:
     def __init__(self, host: Host, connection: socket.socket) -> None:
         self._host = host
         self._socket = connection
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", PATIENCE_S, 0))
         self._sending = threading.Lock()
         self._calls: dict[int, Call] = {}
         self._answers: set[int] = set()  # requests that no other engine could take over
@@ -152,7 +161,7 @@ class Connection:
             self._send(protocol.Result(message.id))
             self._host.ended.set()
         else:
-            call = Call(lambda event, data: self._send(protocol.Event(message.id, event, data)))
+            call = Call(lambda event, data: self._tell(message.id, event, data))
             self._calls[message.id] = call
             if message.method not in protocol.RESUMABLE:
                 self._answers.add(message.id)
@@ -183,9 +192,21 @@ class Connection:
             with contextlib.suppress(OSError):
                 self._send(reply)
 
+    def _tell(self, request_id: int, event: str, data: dict[str, Any]) -> None:
+        """Send an event. Where nobody is there to take it, the request ends."""
+        try:
+            self._send(protocol.Event(request_id, event, data))
+        except OSError:
+            if (call := self._calls.get(request_id)) is not None:
+                call.stop.set()
+
     def _send(self, message: protocol.Message) -> None:
         with self._sending:
-            self._socket.sendall(protocol.encode(message))
+            try:
+                self._socket.sendall(protocol.encode(message))
+            except OSError:
+                self.close()  # a line may have gone out in part: nothing can follow it
+                raise
 
 
 def log_to(home: Home) -> logging.Handler:

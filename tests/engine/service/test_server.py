@@ -15,7 +15,7 @@ import pytest
 
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
-from engine.service import endpoint, methods
+from engine.service import endpoint, methods, server
 from engine.service.client import Client, connect
 from engine.service.server import Host
 from tests.engine.books import PART, Row, book
@@ -297,6 +297,32 @@ def test_a_watcher_ends_with_its_client(host: Host) -> None:
     until(lambda: len(host.shelf._listeners) == 1)
     leaving.close()
     until(lambda: host.shelf._listeners == [])
+
+
+def test_a_client_that_reads_nothing_is_let_go_and_holds_up_no_one(
+    tiny_home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "PATIENCE_S", 1)
+    host = Host(tiny_home)
+    with socket.socket(socket.AF_UNIX) as stuck:
+        stuck.connect(str(endpoint.find(host.home)))
+        stuck.sendall(b'{"id": 1, "method": "watch"}\n')
+        until(lambda: len(host.shelf._listeners) == 1)
+        for _ in range(30):
+            host.shelf.publish("documents", {"documents": [{"title": "x" * 100_000}]})
+        assert add(connected_to(host), book(tmp_path, 1))["state"] == "ready"
+        until(lambda: host.shelf._listeners == [])
+    host.close()
+
+
+def test_an_engine_that_ends_gives_what_an_answer_has_said(client: Client, host: Host, tmp_path: Path) -> None:
+    document = add(client, book(tmp_path, 1))
+    asked = {"documents": [document["id"]], "question": "Who?", "max_tokens": LONG_ANSWER}
+    ending = threading.Thread(target=host.close)
+    result = client.call("ask", asked, lambda name, data: ending.start() if name == "token" and not ending.ident else None)
+    ending.join(PATIENCE_S)
+    assert result["stopped"]
+    assert result["answer"]
 
 
 def test_one_client_that_goes_leaves_the_others_alone(client: Client, host: Host) -> None:
