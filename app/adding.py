@@ -16,6 +16,7 @@ _MOST_FILES = 20_000  # after so many, counting ends with "more than"
 
 class Adder(QObject):
     added = Signal(list)  # ids, in the order given
+    reading = Signal(str)  # name of the file whose text is being read, "" when that is over
     trouble = Signal(object)  # LongshelfError
 
     def __init__(self, engine: Engine, parent: QObject | None = None) -> None:
@@ -29,11 +30,25 @@ class Adder(QObject):
             message = self.tr("{0} was not found.").format(missing[0])
             self.trouble.emit(LongshelfError("not_found", message, self.tr("Check whether it was moved or deleted.")))
         if there := [str(path.absolute()) for path in paths if path not in missing]:
-            self._engine.request("documents.add", {"paths": there, "wait": False}, done=self._on_added, failed=self.trouble.emit)
+            self._engine.request(
+                "documents.add", {"paths": there, "wait": False}, done=self._on_added, failed=self._on_failed, event=self._on_event
+            )
+
+    def _on_event(self, name: str, data: Row) -> None:
+        if name == "progress" and data.get("state") == "reading":
+            self.reading.emit(str(data.get("title") or ""))
 
     def _on_added(self, result: Row) -> None:
-        rows = [row for row in result.get("documents", []) if row.get("id")]
-        self.added.emit([str(row["id"]) for row in rows])
+        self.reading.emit("")
+        rows = result.get("documents", [])
+        for row in rows:
+            if error := row.get("error"):  # one bad file fails alone
+                self.trouble.emit(LongshelfError(error["kind"], error["message"], error["hint"]))
+        self.added.emit([str(row["id"]) for row in rows if row.get("id")])
+
+    def _on_failed(self, error: LongshelfError) -> None:
+        self.reading.emit("")
+        self.trouble.emit(error)
 
 
 def paths_in(data: QMimeData) -> list[Path]:

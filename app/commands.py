@@ -5,6 +5,8 @@ What a command does is connected where it is known how; this module only says th
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QWidget
@@ -13,6 +15,11 @@ from app import theme
 
 Keys = QKeySequence.StandardKey
 Shortcut = str | Keys | list[str] | None
+
+
+def plain(action: QAction) -> str:
+    """The words of a command without the marks of its menu: no &, no (&X) as Korean writes it, no dots."""
+    return re.sub(r"\(&.\)|&", "", action.text()).rstrip("…")
 
 
 class Commands(QObject):
@@ -94,9 +101,8 @@ class Commands(QObject):
             action.setShortcuts(shortcut)
         elif shortcut:
             action.setShortcut(QKeySequence(shortcut))
-        plain = text.replace("&", "").rstrip("…")
         keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-        action.setToolTip(f"{plain} ({keys})" if keys else plain)
+        action.setToolTip(f"{plain(action)} ({keys})" if keys else plain(action))
         if icon:
             theme.current().wear(action, icon)
         self._window.addAction(action)

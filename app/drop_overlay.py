@@ -27,7 +27,7 @@ class DropOverlay(QFrame):
     def show_for(self, paths: list[Path]) -> None:
         folders = sum(path.is_dir() for path in paths)
         files = len(paths) - folders
-        named = [self.tr("%n file(s)", "", files) if files else "", self.tr("%n folder(s)", "", folders) if folders else ""]
+        named = [self.tr("%Ln file(s)", "", files) if files else "", self.tr("%n folder(s)", "", folders) if folders else ""]
         self._what.setText(self.tr("Drop to add {0}").format(" + ".join(filter(None, named))))
         self._size.setText(self.tr("Counting…"))
         self._end_count()
@@ -46,7 +46,7 @@ class DropOverlay(QFrame):
         return f"{self._what.text()}\n{self._size.text()}"
 
     def _on_counted(self, files: int, total: int, complete: bool) -> None:
-        text = words.join(self.tr("%n file(s)", "", files), words.size(total))
+        text = words.join(self.tr("%Ln file(s)", "", files), words.size(total))
         self._size.setText(text if complete else self.tr("more than {0}").format(text))
 
     def _end_count(self) -> None:

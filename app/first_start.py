@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -14,8 +15,6 @@ from app.engine_client import Engine, Reply
 from app.mirror import Mirror, Row
 from app.trouble import explain
 from engine.errors import LongshelfError
-
-DEFAULT_MODEL = "smollm2"
 
 
 class StartPage(QScrollArea):
@@ -30,6 +29,7 @@ class StartPage(QScrollArea):
         self._language = language
         self._fetching: Reply | None = None
         self._failure = ""
+        self._stage_name, self._stage_since, self._stage_from = "", 0.0, 0
         self._asked: list[str] = []
 
         self._title = QLabel(objectName="title", wordWrap=True)
@@ -78,9 +78,7 @@ class StartPage(QScrollArea):
     def install(self) -> None:
         """Download and install the default model; the handbook opens when that is done."""
         self._failure = ""
-        self._fetching = self._engine.request(
-            "models.fetch", {"name": DEFAULT_MODEL}, done=self._on_installed, failed=self._on_failed, event=self._on_progress
-        )
+        self._fetching = self._engine.request("models.fetch", done=self._on_installed, failed=self._on_failed, event=self._on_progress)
         self._progress.setRange(0, 0)
         self._stage.setText(self.tr("Starting the download…"))
         self.downloading.emit(True)
@@ -104,7 +102,15 @@ class StartPage(QScrollArea):
             "tokenizer": self.tr("Preparing the vocabulary"),
         }.get(str(data.get("stage")), "")
         amount = f"{words.size(done)} / {words.size(total)}" if total and data.get("stage") == "download" else ""
-        self._stage.setText(words.join(stage, amount, words.time_left(data.get("seconds_left"))))
+        self._stage.setText(words.join(stage, amount, self._time_left(str(data.get("stage")), done, total)))
+
+    def _time_left(self, stage: str, done: int, total: int) -> str:
+        """Of this stage, at its mean speed so far; nothing until that can be told."""
+        now = time.monotonic()
+        if stage != self._stage_name:
+            self._stage_name, self._stage_since, self._stage_from = stage, now, done
+        elapsed, moved = now - self._stage_since, done - self._stage_from
+        return words.time_left((total - done) * elapsed / moved) if elapsed > 1 and moved > 0 and done < total else ""
 
     def _on_installed(self, result: Row) -> None:
         self._end_fetching()

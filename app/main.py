@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app import language, single
@@ -56,6 +58,7 @@ def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_w
     doorbell.rung.connect(lambda more: _come_forward(shown, more))
     application.commitDataRequest.connect(lambda _: shown.keep())
     application.aboutToQuit.connect(shown.engine.close)
+    _close_on_signals(shown)
     shown.show()
     shown.chat.composer.setFocus()
     QTimer.singleShot(0, shown.engine.start)
@@ -72,6 +75,20 @@ def _come_forward(shown: Window, files: list[Path]) -> None:
     shown.activateWindow()
     if files:
         shown.add(files)
+
+
+def _close_on_signals(shown: Window) -> None:
+    """Ctrl+C in the terminal and a polite kill close the window as its button does. Python hears of a signal only while it runs: the
+    wake-up socket makes Qt's loop run it."""
+    heard, waker = socket.socketpair()
+    for end in (heard, waker):
+        end.setblocking(False)
+    signal.set_wakeup_fd(waker.fileno())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    notifier = QSocketNotifier(heard.fileno(), QSocketNotifier.Type.Read, shown)
+    # Both sockets live as long as what is connected here.
+    notifier.activated.connect(lambda *_: (heard.recv(64), waker.fileno(), shown.close()))
 
 
 def _print_age(application: QApplication) -> None:

@@ -1,4 +1,4 @@
-"""What the engine holds, as the window last heard it: documents, jobs, chats, models, and what it is doing.
+"""What the engine holds, as the window last heard it: documents, chats, models, and what it is doing.
 
 Views subscribe to the signals and never ask the engine for lists themselves. Each signal carries only the rows that changed; a row that
 went away has `removed` set. After a lost connection everything is fetched anew.
@@ -26,7 +26,6 @@ class Mirror(QObject):
         super().__init__(parent)
         self._engine = engine
         self.documents: dict[str, Row] = {}
-        self.jobs: dict[str, Row] = {}
         self.chats: dict[str, Row] = {}
         self.models: dict[str, Row] = {}
         self.status: Row = {"state": "starting"}
@@ -39,18 +38,13 @@ class Mirror(QObject):
         """Watch first, then list: what changes in between is told twice rather than never."""
         self._set_status({"state": "ready"})
         self._engine.request("watch", event=self._on_event, failed=lambda error: None)
-        for method, name in (("models.list", "models"), ("documents.list", "documents"), ("jobs.list", "jobs"), ("chats.list", "chats")):
+        for method, name in (("models.list", "models"), ("documents.list", "documents"), ("chats.list", "chats")):
             self._engine.request(method, done=lambda result, name=name: self._replace(name, result.get(name, [])))
 
     def current_model(self) -> Row | None:
         """The installed model that answers, if there is one."""
         installed = [row for row in self.models.values() if row.get("installed")]
         return next((row for row in installed if row.get("current")), installed[0] if installed else None)
-
-    def job_of(self, document: str) -> Row | None:
-        """The latest job of a document that isn't over."""
-        jobs = [row for row in self.jobs.values() if row.get("document") == document and row.get("state") not in ("done", "cancelled")]
-        return jobs[-1] if jobs else None
 
     def title_of(self, document: str) -> str:
         return str(self.documents.get(document, {}).get("title") or "")
@@ -75,7 +69,7 @@ class Mirror(QObject):
     def _on_event(self, name: str, data: Row) -> None:
         if name == "status":
             self._set_status(data)
-        elif name in ("documents", "jobs", "chats", "models"):
+        elif name in ("documents", "chats", "models"):
             self._merge(name, data.get(name, []))
 
     def _merge(self, name: str, rows: list[Row]) -> None:
@@ -86,10 +80,9 @@ class Mirror(QObject):
                 held.pop(key, None)
             else:
                 held[key] = {**held.get(key, {}), **row}
-        if name != "jobs":
-            changed = [row if row.get("removed") else held[_key(name, row)] for row in rows]
-            getattr(self, f"{name}_changed").emit(changed)
-            self._meet()
+        changed = [row if row.get("removed") else held[_key(name, row)] for row in rows]
+        getattr(self, f"{name}_changed").emit(changed)
+        self._meet()
 
     def _on_lost(self, error: object, again: bool) -> None:
         self._set_status({"state": "starting" if again else "lost"})

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHeaderView, QTableView, QVBoxLayout, QWidget
 
-from app.commands import Commands
+from app.commands import Commands, plain
 
 
 class ShortcutsDialog(QDialog):
@@ -22,8 +22,8 @@ class ShortcutsDialog(QDialog):
         ]
         rows += [
             (
-                ", ".join(keys.toString(QKeySequence.SequenceFormat.NativeText) for keys in action.shortcuts()),
-                action.text().replace("&", "").rstrip("…"),
+                action.shortcut().toString(QKeySequence.SequenceFormat.NativeText),
+                plain(action),
                 action.statusTip(),
             )
             for action in commands.all()

@@ -24,6 +24,7 @@ class Doorbell(QObject):
 
     def __init__(self, home: Home, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._visitors: list[QLocalSocket] = []
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._on_visitor)
@@ -35,17 +36,19 @@ class Doorbell(QObject):
 
     def _on_visitor(self) -> None:
         visitor = self._server.nextPendingConnection()
-        visitor.readyRead.connect(lambda: self._on_line(visitor))
-        visitor.disconnected.connect(visitor.deleteLater)
+        visitor.readyRead.connect(self._on_line)
+        self._visitors.append(visitor)
 
-    def _on_line(self, visitor: QLocalSocket) -> None:
-        if not visitor.canReadLine():
-            return
-        try:
-            files = json.loads(visitor.readLine().data())["files"]
-            self.rung.emit([Path(file) for file in files])
-        except (ValueError, KeyError, TypeError):
-            return  # not one of ours
+    def _on_line(self) -> None:
+        """Whoever has said a whole line is heard and let go; a visitor who never does stays until this window closes."""
+        for visitor in [visitor for visitor in self._visitors if visitor.canReadLine()]:
+            self._visitors.remove(visitor)
+            line = visitor.readLine().data()
+            visitor.abort()
+            try:
+                self.rung.emit([Path(file) for file in json.loads(line)["files"]])
+            except (ValueError, KeyError, TypeError):
+                continue  # not one of ours
 
 
 def hand_over(home: Home, files: list[Path]) -> bool:

@@ -13,6 +13,7 @@ class StatusLine(QStatusBar):
         super().__init__(parent, sizeGripEnabled=False)
         self._mirror = mirror
         self._downloading = False
+        self._reading = ""
         self._label = QLabel()
         self._label.setIndent(self.fontMetrics().averageCharWidth())
         self.addWidget(self._label, 1)
@@ -23,6 +24,11 @@ class StatusLine(QStatusBar):
     def set_downloading(self, downloading: bool) -> None:
         """The one thing that uses the network: it is said while it does."""
         self._downloading = downloading
+        self._say()
+
+    def set_reading(self, name: str) -> None:
+        """The file whose text is being read and that has no row yet; "" for none."""
+        self._reading = name
         self._say()
 
     def text(self) -> str:
@@ -45,6 +51,8 @@ class StatusLine(QStatusBar):
         doing = self.tr("answering") if self._mirror.status.get("state") == "answering" else ""
         if self._mirror.status.get("state") == "loading":
             doing = self.tr("loading the model")
+        if self._reading:
+            doing = words.join(doing, self.tr("reading {0}").format(self._reading))
         return words.join(self.tr("Offline"), words.join(doing, self._remembering()) or self.tr("ready"))
 
     def _remembering(self) -> str:

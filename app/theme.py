@@ -25,7 +25,7 @@ _SCHEMES = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark, "system"
 
 _LIGHT = {
     "Window": "#f3f1ec", "WindowText": "#22252a", "Base": "#fdfcfa", "AlternateBase": "#f0ede6", "Text": "#22252a",
-    "PlaceholderText": "#6f7278", "Button": "#eae7e0", "ButtonText": "#22252a", "BrightText": "#ffffff",
+    "PlaceholderText": "#666970", "Button": "#eae7e0", "ButtonText": "#22252a", "BrightText": "#ffffff",
     "Link": "#1b626b", "LinkVisited": "#1b626b", "Accent": "#1f6b74", "Highlight": "#1f6b74",
     "HighlightedText": "#ffffff", "ToolTipBase": "#fdfcfa", "ToolTipText": "#22252a", "Light": "#ffffff",
     "Midlight": "#e4e1d9", "Mid": "#c9c5bb", "Dark": "#a5a199", "Shadow": "#7d7a73",

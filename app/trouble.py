@@ -104,9 +104,41 @@ def _own_words() -> dict[str, tuple[str, str]]:
             _translate("Trouble", "The home folder can't be used."),
             _translate("Trouble", "Choose another with --home."),
         ),
-        "network": (
+        "no_network": (
             _translate("Trouble", "The download failed."),
             _translate("Trouble", "Check the connection and try again."),
+        ),
+        "download_failed": (
+            _translate("Trouble", "The download failed."),
+            _translate("Trouble", "Check the connection and try again."),
+        ),
+        "checksum": (
+            _translate("Trouble", "What was downloaded is damaged."),
+            _translate("Trouble", "Try again."),
+        ),
+        "model_damaged": (
+            _translate("Trouble", "The model's files are damaged."),
+            _translate("Trouble", "Install the model again."),
+        ),
+        "not_ready": (
+            _translate("Trouble", "Nothing of it has been read yet."),
+            _translate("Trouble", "Ask again when its first part is finished."),
+        ),
+        "locked": (
+            _translate("Trouble", "Another program is using this home."),
+            _translate("Trouble", "Close it and try again."),
+        ),
+        "too_long": (
+            _translate("Trouble", "The question is too long."),
+            _translate("Trouble", "Shorten it."),
+        ),
+        "store_unavailable": (
+            _translate("Trouble", "The store can't be reached."),
+            _translate("Trouble", "Check whether its disk is connected."),
+        ),
+        "text_missing": (
+            _translate("Trouble", "The kept text of this document is missing."),
+            _translate("Trouble", "Add the document again."),
         ),
     }
 

@@ -148,6 +148,7 @@ class Window(QMainWindow):
         self.adder.trouble.connect(self._tell)
         self.chat.trouble.connect(self._tell)
         self.adder.added.connect(self._on_added)
+        self.adder.reading.connect(self.status.set_reading)
         self.chat.composer.files_pasted.connect(self.add)
         self.chat.citation_opened.connect(self._on_citation)
         self.chat.chat_changed.connect(self._on_chat)

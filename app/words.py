@@ -50,7 +50,7 @@ def time_left(seconds: float | None) -> str:
 
 
 def tokens(count: int) -> str:
-    return _translate("Words", "%n token(s)", None, count).replace(str(count), number(count))
+    return _translate("Words", "%Ln token(s)", None, count)
 
 
 def join(*pieces: str) -> str:
@@ -105,11 +105,11 @@ def estimate(row: Row) -> str:
 
 def reason(row: Row) -> str:
     given = str(row.get("reason") or "")
-    return skip_reasons().get(given, given)
+    return reasons().get(given, given)
 
 
-def skip_reasons() -> dict[str, str]:
-    """The engine's stable words for why a file was left out."""
+def reasons() -> dict[str, str]:
+    """The engine's stable words for why a file was left out or a document isn't read."""
     return {
         "binary": _translate("Words", "not a text"),
         "secret": _translate("Words", "looks like a secret (key, password)"),
@@ -120,7 +120,8 @@ def skip_reasons() -> dict[str, str]:
         "undecodable": _translate("Words", "encoding not recognised"),
         "link": _translate("Words", "a link to elsewhere"),
         "special": _translate("Words", "not a regular file"),
-        "user": _translate("Words", "by you"),
+        "cancelled": _translate("Words", "reading was cancelled"),
+        "added without reading": _translate("Words", "added without reading"),
     }
 
 
@@ -134,7 +135,7 @@ def place(citation: Row) -> str:
     )
 
 
-def near(citation: Row) -> str:
-    """Roughly where a citation stands: its chapter, else its page."""
-    page = citation.get("page_label") or citation.get("page")
-    return str(citation.get("section") or "") or (_translate("Words", "page {0}").format(page) if page else "")
+def stretch(part: Row) -> str:
+    """Where a part that was read lies: the section or page it begins in, and the one it ends in if that is another."""
+    first, last = str(part.get("first") or ""), str(part.get("last") or "")
+    return first if first == last or not last else f"{first} – {last}"

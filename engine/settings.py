@@ -13,14 +13,9 @@ from engine.store import durable
 
 @dataclass(frozen=True)
 class Settings:
-    """threads: for the model, None is the machine's default. language: "en", "ko" or None for the system's.
-
-    theme: "system", "light" or "dark".
-    """
+    """threads: for the model, None is the machine's default."""
 
     threads: int | None = None
-    language: str | None = None
-    theme: str = "system"
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -28,8 +23,6 @@ class Settings:
 
 _ALLOWED: dict[str, Any] = {
     "threads": lambda value: value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024),
-    "language": lambda value: value in (None, "en", "ko"),
-    "theme": lambda value: value in ("system", "light", "dark"),
 }
 
 

@@ -165,7 +165,7 @@ def library(stage: Stage) -> Iterator[object]:
         ),
         book("c", title="longshelf-main", state="reading", place="engine/store/segment.py", parts_ready=0, added_at=7),
         book("d", title="민법", state="queued", tokens=210_000, parts_ready=0, added_at=6),
-        book("e", title="Lease 2026", state="paused", percent=12.0, tokens_done=9000, reason="user", parts_ready=1, added_at=5),
+        book("e", title="Lease 2026", state="paused", percent=12.0, tokens_done=9000, parts_ready=1, added_at=5),
         book("f", title="scan", state="no_text", reason="looks scanned", parts_ready=0, added_at=4),
         book("g", title="photo.txt", state="failed", reason="binary", parts_ready=0, added_at=3),
         book("h", title="Old novel", source_missing=True, added_at=2),

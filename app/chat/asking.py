@@ -12,6 +12,7 @@ from app.engine_client import Engine
 from engine.errors import LongshelfError
 
 Row = dict[str, Any]
+_AGAIN_TEMPERATURE = 0.7
 _LOCAL = "local-"  # ids of messages that the engine hasn't saved yet
 
 
@@ -24,26 +25,37 @@ class Asking(QObject):
     _count = 0
 
     def __init__(
-        self, engine: Engine, conversation: Conversation, question: str, parent_id: MessageId | None, documents: list[str], all: bool = False
+        self,
+        engine: Engine,
+        conversation: Conversation,
+        question: str,
+        parent_id: MessageId | None,
+        documents: list[str],
+        all: bool = False,
+        again: Message | None = None,
     ) -> None:
+        """again: a saved question that is to get another answer; it is drawn, since the likeliest one is there already."""
         super().__init__()
         Asking._count += 1
         self.conversation = conversation
-        self.question = Message(f"{_LOCAL}{Asking._count}-question", parent_id, "user", question)
+        self.question = again or Message(f"{_LOCAL}{Asking._count}-question", parent_id, "user", question)
         self.answer = Message(f"{_LOCAL}{Asking._count}-answer", self.question.id, "assistant", "", "pending")
         self.error: LongshelfError | None = None
-        conversation.add(self.question)
+        if again is None:
+            conversation.add(self.question)
         conversation.add(self.answer)
         conversation.documents = list(documents)
         params: Row = {"documents": documents, "all": all, "question": question, "mode": "exact", "parts": "auto"}
         if conversation.id:
-            params |= {"chat": conversation.id, "parent": parent_id}
+            params |= {"chat": conversation.id, "parent": again.id if again else parent_id}
+        if again:
+            params["temperature"] = _AGAIN_TEMPERATURE
         self._reply = engine.request("ask", params, done=self._on_done, failed=self._on_failed, event=self._on_event)
         self._reply.tokens.connect(self._on_tokens)
 
     @property
     def is_saved(self) -> bool:
-        return is_saved(self.question)
+        return is_saved(self.question) and is_saved(self.answer)
 
     def stop(self) -> None:
         self._reply.stop()
@@ -77,7 +89,8 @@ class Asking(QObject):
     def _save_as(self, data: Row) -> None:
         if not self.is_saved and data.get("chat") and data.get("user_message"):
             self.conversation.id = str(data["chat"])
-            self.conversation.rename(self.question.id, data["user_message"])
+            if self.question.id != data["user_message"]:
+                self.conversation.rename(self.question.id, data["user_message"])
             self.conversation.rename(self.answer.id, data["assistant_message"])
             self.saved.emit()
 
@@ -94,6 +107,8 @@ class Asking(QObject):
                     words.duration(data["seconds"]) if data.get("seconds") else "",
                 )
                 return words.join(self.tr("Reading these documents together for the first time…"), cost)
+            case "reading_parts":
+                return self.tr("Reading part {0} of {1}…").format(words.number((data.get("parts_done") or 0) + 1), total)
             case "reading_question":
                 return self.tr("Reading your question…")
         return self.tr("Answering…")

@@ -96,7 +96,8 @@ class Chooser(QToolButton):
     def sizeHint(self) -> QSize:
         """As wide as the whole text, up to a line; when there is less room, the text is shortened in its middle."""
         most = self.fontMetrics().averageCharWidth() * 60
-        return QSize(min(self.fontMetrics().horizontalAdvance(self._whole), most) + self._aside(), super().sizeHint().height())
+        whole = self.fontMetrics().horizontalAdvance(self._whole) + self.fontMetrics().averageCharWidth()  # widths are rounded
+        return QSize(min(whole, most) + self._aside(), super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(self.fontMetrics().averageCharWidth() * 10 + self._aside(), super().minimumSizeHint().height())

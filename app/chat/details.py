@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFormLayout, QFrame, QLabel, QWidget
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app import words
 
@@ -16,18 +18,14 @@ class Details(QFrame):
     def __init__(self, meta: Row, parent: QWidget | None = None) -> None:
         super().__init__(parent, objectName="details")
         self.setAccessibleName(self.tr("Figures of this answer"))
-        layout = QFormLayout(self)
-        layout.setFormAlignment(Qt.AlignmentFlag.AlignLeft)
-        layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        layout.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
-        layout.setVerticalSpacing(self.fontMetrics().height() // 4)
-        for name, value in self.figures(meta):
-            label = QLabel(name, objectName="quiet")
-            shown = QLabel(
-                value, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-            )
-            shown.setAccessibleName(f"{name}: {value}")
-            layout.addRow(label, shown)
+        quiet = self.palette().color(QPalette.ColorRole.PlaceholderText).name()
+        rows = "".join(
+            f'<tr><td style="color: {quiet}; padding-right: 1em">{escape(name)}</td><td>{escape(value)}</td></tr>'
+            for name, value in self.figures(meta)
+        )
+        table = QLabel(f"<table cellpadding='2'>{rows}</table>", textFormat=Qt.TextFormat.RichText, wordWrap=True)
+        table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        QVBoxLayout(self).addWidget(table)
 
     def figures(self, meta: Row) -> list[tuple[str, str]]:
         """Name and value of each figure in `meta`, the result of an ask."""
@@ -47,7 +45,7 @@ class Details(QFrame):
             (self.tr("Speed"), meta.get("tokens_per_s"), lambda value: self.tr("{0} tokens/s").format(words.number(value, 1))),
             (self.tr("Memory read"), meta.get("kv_bytes_read"), words.size),
             (self.tr("Draft accepted"), meta.get("acceptance_rate"), lambda value: words.percent(value * 100)),
-            (self.tr("Error measured"), meta.get("error_measured"), lambda value: words.number(value, 4)),
+            (self.tr("Error measured"), meta.get("error_measured") or None, lambda value: words.number(value, 4)),
             (self.tr("Device"), words.join(str(meta.get("device") or ""), str(meta.get("dtype") or "")), str),
         ]
         return [(name, form(value)) for name, value, form in rows if value not in (None, "")]

@@ -13,6 +13,8 @@ from app.chat.body import Body
 from app.chat.conversation import Message, MessageId
 from app.chat.details import Details
 
+_NAMED_PARTS = 4  # more than these are only counted
+
 
 class MessageView(QFrame):
     citation_opened = Signal(object, int)  # message id, number of the citation
@@ -75,7 +77,7 @@ class MessageView(QFrame):
         if message.role == "assistant" and not pending:
             self._show_origin()
             self._show_sources()
-            self._details_button.setVisible(bool(message.meta))
+            self._details_button.setVisible(message.meta.get("generated_tokens") is not None)
         for button in self._finished_only:
             button.setVisible(not pending)
 
@@ -110,13 +112,12 @@ class MessageView(QFrame):
         from_memory = self.tr("from memory") if meta.get("document_tokens_prefilled") == 0 else ""
         if reread := meta.get("document_tokens_prefilled"):
             from_memory = self.tr("read for the first time together: {0}").format(words.tokens(reread))
-        places = list(dict.fromkeys(words.near(citation) for citation in self.message.citations))
+        parts = meta.get("parts_read") or []
+        places = [words.stretch(part) for part in parts] if len(parts) <= _NAMED_PARTS else []
         read = ""
-        if meta.get("parts_total"):
-            read = self.tr("read {0} of {1} parts").format(
-                words.number(len(meta.get("parts_read") or [])), words.number(meta["parts_total"])
-            )
-        return words.join(from_memory, ", ".join(filter(None, places[:4])), read)
+        if (meta.get("parts_total") or 0) > 1:
+            read = self.tr("read {0} of {1} parts").format(words.number(len(parts)), words.number(meta["parts_total"]))
+        return words.join(from_memory, ", ".join(dict.fromkeys(filter(None, places))), read)
 
     def _head(self, siblings: list[MessageId]) -> QHBoxLayout:
         head = QHBoxLayout()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QGuiApplication
@@ -117,9 +116,11 @@ class ChatPane(QFrame):
             self.box.tell(obstacle)
             return
         question = self.conversation[message.parent_id]
-        if not is_saved(question):
+        if is_saved(question):
+            self._ask(question.text, question.parent_id, again=question)
+        else:
             self.conversation.discard(question.id)
-        self._ask(question.text, question.parent_id)
+            self._ask(question.text, question.parent_id)
 
     def copy(self, message: Message | None) -> None:
         """The model's own text, Markdown as it wrote it."""
@@ -170,20 +171,30 @@ class ChatPane(QFrame):
             return self.tr("Nothing of it has been read yet. The first part can be asked as soon as it is finished.")
         return ""
 
-    def _ask(self, question: str, parent: MessageId | None) -> None:
+    def _ask(self, question: str, parent: MessageId | None, again: Message | None = None) -> None:
         self._preferences.draft = question
-        asking = Asking(self._engine, self.conversation, question, parent, self.chooser.documents, self.chooser.all)
+        asking = Asking(self._engine, self.conversation, question, parent, self.chooser.documents, self.chooser.all, again)
         self._asking = asking
         asking.saved.connect(self._on_saved)
-        asking.phase.connect(lambda phase: self._on_view(asking, lambda view: view.say_phase(phase)))
-        asking.text.connect(lambda text: self._on_view(asking, lambda view: view.append(text)))
+        asking.phase.connect(self._on_phase)
+        asking.text.connect(self._on_text)
         asking.ended.connect(self._on_ended)
         self._show_conversation()
         self._say_busy()
 
-    def _on_view(self, asking: Asking, act: Callable[[MessageView], None]) -> None:
-        if asking.conversation is self.conversation and (view := self.transcript.view_of(asking.answer.id)) is not None:
-            act(view)
+    def _on_phase(self, phase: str) -> None:
+        if (view := self._answer_view()) is not None:
+            view.say_phase(phase)
+
+    def _on_text(self, text: str) -> None:
+        if (view := self._answer_view()) is not None:
+            view.append(text)
+
+    def _answer_view(self) -> MessageView | None:
+        """Where the answer under way stands, if its chat is on the screen."""
+        asking = self._asking
+        on_screen = asking is not None and asking.conversation is self.conversation
+        return self.transcript.view_of(asking.answer.id) if asking is not None and on_screen else None
 
     def _on_saved(self) -> None:
         self._preferences.draft = self.composer.toPlainText()
@@ -197,7 +208,9 @@ class ChatPane(QFrame):
             return
         if asking.error is not None and asking.error.kind != "engine_lost":  # a lost engine is told by the window
             self.trouble.emit(asking.error)
-        self._on_view(asking, lambda view: view.finish())
+        view = self.transcript.view_of(asking.answer.id) if asking.conversation is self.conversation else None
+        if view is not None:
+            view.finish()
 
     def _on_unopened(self, error: LongshelfError) -> None:
         self.chat_changed.emit(self.conversation.id)
@@ -206,8 +219,8 @@ class ChatPane(QFrame):
     def _show(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self._branch_from = None
-        if conversation.documents:
-            self.chooser.choose(conversation.documents)
+        if conversation.documents or conversation.id:
+            self.chooser.choose(conversation.documents, all=not conversation.documents)  # a chat about none is about all
         self._show_conversation()
         self.chat_changed.emit(conversation.id)
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLay
 
 from app import theme
 from app.chat.composer import Composer
-from app.commands import Commands
+from app.commands import Commands, plain
 from app.mirror import Row
 
 
@@ -30,6 +30,7 @@ class QuestionBox(QWidget):
 
         frame = QFrame(objectName="composer")
         row = QHBoxLayout()
+        row.setSpacing(self.fontMetrics().averageCharWidth())
         row.addWidget(mode)
         row.addStretch(1)
         for widget in (self._model, self._badge, self._button):
@@ -49,7 +50,7 @@ class QuestionBox(QWidget):
         wanted, other = (self._commands.stop, self._commands.send) if busy else (self._commands.send, self._commands.stop)
         self._button.removeAction(other)
         self._button.setDefaultAction(wanted)
-        self._button.setAccessibleName(wanted.text().replace("&", ""))
+        self._button.setAccessibleName(plain(wanted))
 
     def show_model(self, model: Row) -> None:
         """The row of the model that will answer; an empty one when none is installed."""

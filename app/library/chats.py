@@ -64,7 +64,7 @@ class Chats(QAbstractListModel):
         return next((self.index(number) for number, row in enumerate(self._rows) if row["id"] == chat), QModelIndex())
 
     def _detail(self, row: Row) -> str:
-        titles = [self._mirror.title_of(document) for document in row.get("documents") or []]
+        titles = row.get("document_titles") or [self._mirror.title_of(document) for document in row.get("documents") or []]
         return words.join(_when(row.get("updated_at") or row.get("created_at")), ", ".join(filter(None, titles)))
 
     def _ask(self) -> None:

@@ -42,7 +42,7 @@ class Documents(QAbstractListModel):
         if role == DETAIL:
             return words.state(row)
         if role == ICON:
-            return _ICONS.get(str(row.get("state")), "warning") if not row.get("source_missing") else "warning"
+            return _ICONS.get(str(row.get("state")), "warning")
         if role == PROGRESS:
             return row.get("percent") if row.get("state") in ("remembering", "paused") else None
         if role == ROW:

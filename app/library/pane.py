@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtGui import QAction, QDesktopServices, QIcon
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -49,7 +49,7 @@ class LibraryPane(QFrame):
         self.search = QLineEdit(
             self, clearButtonEnabled=True, placeholderText=self.tr("Search"), accessibleName=self.tr("Search the library")
         )
-        self.search.addAction(theme.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        theme.current().wear(self.search.addAction(QIcon(), QLineEdit.ActionPosition.LeadingPosition), "search")
         self.search.textChanged.connect(self._titles.search)
         self.search.textChanged.connect(self.chats.search)
 
@@ -132,9 +132,10 @@ class LibraryPane(QFrame):
             actions += [commands.ask_about, None]
         if any(words.is_working(row) for row in rows):
             actions += [commands.pause, commands.cancel]
-        if "paused" in states:
+        given_up = {row["id"] for row in rows if row.get("reason") in ("cancelled", "added without reading")}
+        if any(row.get("state") == "paused" and row["id"] not in given_up for row in rows):
             actions.append(commands.resume)
-        if states & {"failed", "damaged"}:
+        if states & {"failed", "damaged"} or given_up:
             actions.append(commands.retry)
         actions.append(None)
         if len(rows) == 1 and rows[0].get("path") and not rows[0].get("source_missing"):
@@ -151,8 +152,10 @@ class LibraryPane(QFrame):
 
     def _on_jobs(self, method: str) -> None:
         for row in self.selected_documents():
-            if (job := self._mirror.job_of(row["id"])) is not None:
-                self._engine.request(method, {"id": job["id"]})
+            if method == "jobs.retry" and row.get("reason") == "added without reading":  # it has no job yet
+                self._engine.request("documents.add", {"paths": [row["path"]], "wait": False})
+            else:
+                self._engine.request(method, {"id": row["id"]})
 
     def _show_file(self) -> None:
         for row in self.selected_documents():

@@ -17,7 +17,7 @@ class SkippedDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Skipped in “{0}”").format(row.get("title")))
-        self._summary = QLabel(self.tr("%n file(s) were skipped.", "", row.get("skipped_count") or 0), wordWrap=True)
+        self._summary = QLabel(self.tr("%Ln file(s) were skipped.", "", row.get("skipped_count") or 0), wordWrap=True)
         self.model = QStandardItemModel(self)
         self._tree = QTreeView(headerHidden=True, accessibleName=self.windowTitle(), editTriggers=QTreeView.EditTrigger.NoEditTriggers)
         self._tree.setModel(self.model)
@@ -33,7 +33,7 @@ class SkippedDialog(QDialog):
     def fill(self, skipped: list[Row]) -> None:
         """`skipped`: [{path, reason}], as the engine tells it."""
         self.model.clear()
-        reasons = words.skip_reasons()
+        reasons = words.reasons()
         by_reason = groupby(sorted(skipped, key=lambda item: (item["reason"], item["path"])), key=lambda item: item["reason"])
         for reason, items in by_reason:
             files = [QStandardItem(str(item["path"])) for item in items]

@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QLabel, QListView, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from app import words
-from app.commands import Commands
+from app.commands import Commands, plain
 from app.engine_client import Engine
 from app.library.documents import Index
 from app.mirror import Mirror, Row
@@ -91,6 +91,7 @@ class ReaderPane(QFrame):
     def _fetch(self, params: Row) -> None:
         wanted = self._wanted = str(params.get("id") or params["paths"][0])
         if self._sheets is not None and self._sheets.id == wanted:
+            self._shown_sheet = -1
             self._show_sheet(0)
             return
 
@@ -161,7 +162,7 @@ class ReaderPane(QFrame):
         layout = QHBoxLayout(header)
         layout.addLayout(words_of_it, 1)
         for action in (self._commands.previous_citation, self._commands.next_citation):
-            button = QToolButton(autoRaise=True, accessibleName=action.text().replace("&", ""))
+            button = QToolButton(autoRaise=True, accessibleName=plain(action))
             button.setDefaultAction(action)
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
             layout.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
@@ -200,7 +201,7 @@ class Citations(QAbstractListModel):
         quote = " ".join(str(row.get("quote") or "").split())
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             several = len({other["document"] for other in self.rows}) > 1
-            title = self._mirror.title_of(row["document"]) if several else ""
+            title = (self._mirror.title_of(row["document"]) or str(row.get("title") or "")) if several else ""
             return f"[{row['number']}] {words.join(title, words.place(row))}: “{quote}”"
         if role == Qt.ItemDataRole.ToolTipRole:
             return quote

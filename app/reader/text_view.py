@@ -90,7 +90,7 @@ class TextView(QPlainTextEdit):
         for number, passage in enumerate(self._passages):
             selection = QTextEdit.ExtraSelection()
             colour = self.palette().color(QPalette.ColorRole.Highlight)
-            colour.setAlpha(95 if number == self._current else 35)
+            colour.setAlpha(120 if number == self._current else 45)
             form = QTextCharFormat()
             form.setBackground(colour)
             selection.format = form

@@ -26,6 +26,7 @@ class SettingsDialog(QDialog):
         self.language = _choice(self.tr("Language"), LANGUAGES, (self.tr("As the system"), "English", "한국어"), preferences.language)
         self.language.activated.connect(self._on_language)
         self._language_note = self._note("")
+        self._language_note.hide()
         self.theme = _choice(self.tr("Theme"), THEMES, (self.tr("As the system"), self.tr("Light"), self.tr("Dark")), preferences.theme)
         self.theme.activated.connect(self._on_theme)
         self.threads = QSpinBox(minimum=0, maximum=os.cpu_count() or 1, enabled=False, accessibleName=self.tr("Threads"))
@@ -68,6 +69,7 @@ class SettingsDialog(QDialog):
     def _on_language(self, number: int) -> None:
         self._preferences.language = LANGUAGES[number]
         self._language_note.setText(self.tr("The language changes at the next start."))
+        self._language_note.show()
 
     def _on_theme(self, number: int) -> None:
         self._preferences.theme = THEMES[number]

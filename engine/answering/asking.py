@@ -21,7 +21,7 @@ from engine.answering.sampling import Sampling
 from engine.answering.sources import Asked, Source, asked_documents, places
 from engine.documents.document import Document
 from engine.errors import LongshelfError, Stopped
-from engine.library.chats import Citation
+from engine.library.chats import Citation, Message
 from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document
 
@@ -55,7 +55,8 @@ class Question:
 
     def __init__(self, shelf: Shelf, params: dict[str, Any], call: Call) -> None:
         self.shelf, self.params, self.call = shelf, params, call
-        self.question = str(params.get("question", "")).strip()
+        self.asked_before = self._asked_before()
+        self.question = self.asked_before.text if self.asked_before else str(params.get("question", "")).strip()
         if not self.question:
             raise LongshelfError("usage", "The question is empty.", "Ask something.")
         self.sampling = _sampling(params)
@@ -70,7 +71,7 @@ class Question:
         """Save the question, answer it, save the answer; gives the result object."""
         chats = self.shelf.library.chats
         rows, chat_id, history, parent = self._conversation()
-        asked_message = chats.add_user_message(chat_id, parent, self.question)
+        asked_message = self.asked_before or chats.add_user_message(chat_id, parent, self.question)
         answer_message = chats.add_assistant_message(chat_id, asked_message.id, {"model": self.model_name})
         ids = {"chat": chat_id, "user_message": asked_message.id, "assistant_message": answer_message.id}
         self.call.emit("started", ids)
@@ -94,6 +95,14 @@ class Question:
         self._tell_chat(chat_id)
         return {**result, **ids}
 
+    def _asked_before(self) -> Message | None:
+        """The question that is answered once more, where `parent` names one; its earlier answers stay."""
+        parent = self.params.get("parent")
+        if not self.params.get("chat") or parent is None:
+            return None
+        message = self.shelf.library.chats.message(int(parent))
+        return message if message.role == "user" else None
+
     def _conversation(self) -> tuple[list[str], str, list[Turn], int | None]:
         """(document ids, chat id, earlier turns, message to answer under); a new chat where none is named."""
         library, params = self.shelf.library, self.params
@@ -109,6 +118,8 @@ class Question:
             path = library.chats.path(params["parent"]) if params["parent"] is not None else []
         else:
             path = library.chats.newest_path(chat.id)
+        if self.asked_before:
+            path.pop()
         turns = [
             Turn(asked.text, reply.text)
             for asked, reply in pairwise(path)

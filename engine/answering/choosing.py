@@ -19,8 +19,12 @@ from engine.attention.sequence import Sequence as Read
 from engine.model.loaded import LoadedModel
 from engine.reading.memory import Chain
 
-FUSION = 4
+FUSION = 2
 """The constant of reciprocal rank fusion: how much the first few ranks stand out."""
+
+LIKELIHOOD_WEIGHT = 2
+"""Likelihood counts so many times as much as full text. On 13 English questions over 6 to 96 parts of 2k tokens: right first .85, in
+three 1.0; likelihood alone .85 / .92, full text alone .54 / .92."""
 
 BATCH_ROWS = 512
 
@@ -64,4 +68,7 @@ def fuse(gains: Sequence[float], text_ranks: Sequence[int | None]) -> list[float
     """One score a candidate, larger is better. text_ranks: place in the full-text order from 0, None where it found nothing."""
     order = sorted(range(len(gains)), key=lambda i: -gains[i])
     likelihood_rank = {index: rank for rank, index in enumerate(order)}
-    return [1 / (FUSION + likelihood_rank[i]) + (1 / (FUSION + rank) if rank is not None else 0.0) for i, rank in enumerate(text_ranks)]
+    return [
+        LIKELIHOOD_WEIGHT / (FUSION + likelihood_rank[i]) + (1 / (FUSION + rank) if rank is not None else 0.0)
+        for i, rank in enumerate(text_ranks)
+    ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -29,7 +28,7 @@ def is_whole(path: Path) -> bool:
     if not path.is_file() or path.stat().st_size == 0:
         return False
     try:
-        db = Database(path)
+        db = Database(path, execute_plugins=False)
         try:
             return [row[0] for row in db.execute("PRAGMA quick_check(1)").fetchall()] == ["ok"]
         finally:
@@ -51,7 +50,7 @@ def _copy(source: Database, target: Path) -> None:
     temporary = durable.temporary_beside(target)
     try:
         os.close(durable.create(temporary))  # private from the first byte
-        db = Database(temporary)
+        db = Database(temporary, execute_plugins=False)
         try:
             source.conn.backup(db.conn, pages=-1)
             db.disable_wal()
@@ -66,8 +65,7 @@ def _copy(source: Database, target: Path) -> None:
             os.close(descriptor)
         durable.replace(temporary, target)
     except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
+        durable.discard(temporary)
         raise
 
 

@@ -1,6 +1,6 @@
 """The catalog: one SQLite file that says what there is, opened through sqlite-utils.
 
-Each thread has its own connection (WAL, foreign keys on, waits for a writer up to 10 s). Changes happen inside `transaction()`;
+Each thread has its own connection (WAL, foreign keys on, waits for a writer up to 30 s). Changes happen inside `transaction()`;
 one transaction holds all that must be true together. What SQLite says of the disk or of a damaged file becomes a LongshelfError;
 anything else it raises is a fault of ours and passes through.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ from engine.store import space
 
 Row = dict[str, Any]
 
-_BUSY_MS = 10_000
+_BUSY_MS = 30_000  # indexing the text of a very large folder holds the write lock for seconds
+_RETRY_S = 0.02
 _COMPANIONS = 64 * 1024  # bytes; the first pages of -wal and -shm, without which nothing can even be read
 _SMALLEST_PAGE = 512  # bytes; SQLite takes what is shorter for an empty database and would write over it
 _CHECKED_BELOW = 64_000_000  # bytes; a larger file is checked when opened only if it wasn't closed in order (about 1 s a GB)
@@ -41,7 +43,7 @@ class Catalog:
         """Open or create; bring an older schema up to date, with a copy of the file kept from before.
 
         Raises LongshelfError: "catalog_damaged", "newer_home" (a later version made it), "disk_full", "home" (can't be opened),
-        "busy" (another process keeps it locked).
+        "busy" (another process keeps it locked). Every use of a catalog may raise these but "newer_home"; also "search_damaged".
         """
         catalog = Catalog(path)
         with catalog._named_errors():
@@ -60,7 +62,7 @@ class Catalog:
         """The calling thread's connection."""
         db: Database | None = getattr(self._local, "db", None)
         if db is None:
-            db = Database(self.path)
+            db = Database(self.path, execute_plugins=False)  # plugins are other people's code
             try:
                 db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
                 db.execute("PRAGMA foreign_keys = ON")
@@ -106,9 +108,10 @@ class Catalog:
     def check(self, deep: bool = False) -> None:
         """Ask SQLite whether the file is whole. deep: the indexes too. Raises LongshelfError("catalog_damaged")."""
         with self._named_errors():
-            verdict = [row[0] for row in self.db.execute(f"PRAGMA {'integrity_check' if deep else 'quick_check'}(3)").fetchall()]
-        if verdict != ["ok"]:
-            raise damaged(self.path, "; ".join(str(line) for line in verdict))
+            verdict = [str(row[0]) for row in self.db.execute(f"PRAGMA {'integrity_check' if deep else 'quick_check'}(3)").fetchall()]
+        # Newer versions of SQLite look into the search indexes too. Those are made again from the text: see `checkup`.
+        if faults := [line for line in verdict if line != "ok" and "fts5" not in line.lower()]:
+            raise damaged(self.path, "; ".join(faults))
 
     def back_up_daily(self, now: float | None = None) -> bool:
         """Take the day's copy of the catalog unless it is there; returns whether one was taken. Raises as `open` does."""
@@ -133,7 +136,7 @@ class Catalog:
             )
 
     def _upgrade(self, existing: bool) -> None:
-        self.db.enable_wal()
+        self._enable_wal()
         if not (pending := migrations.pending(self.db)):
             return
         if existing and migrations.applied(self.db):
@@ -141,6 +144,17 @@ class Catalog:
         # One transaction around all steps: two processes that open a new home at once must not both create its tables.
         with self.transaction() as db:
             migrations.apply(db)
+
+    def _enable_wal(self) -> None:
+        """SQLite doesn't wait by itself for two processes that do this at once to a new home."""
+        until = time.monotonic() + _BUSY_MS / 1000
+        while True:
+            try:
+                return self.db.enable_wal()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(_RETRY_S)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -165,6 +179,12 @@ def damaged(path: Path, detail: str) -> LongshelfError:
 
 def _named(path: Path, error: sqlite3.DatabaseError) -> LongshelfError | None:
     """What a primary result code of SQLite means to a person; None for those that are our own mistakes."""
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
+        return LongshelfError(
+            "search_damaged",
+            f"The search index in the catalog {path} is damaged.",
+            "Run `longshelf doctor --deep --repair`: the index is made again from the text.",
+        )
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
         return damaged(path, str(error))

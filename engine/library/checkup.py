@@ -102,7 +102,9 @@ def _in_catalog(library: Library, deep: bool) -> Iterator[Problem]:
         try:
             with library.catalog.transaction() as db:
                 db.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
-        except LongshelfError:
+        except LongshelfError as error:
+            if error.kind != "search_damaged":
+                raise
             what = f"The search index {index} does not fit the text it is about."
             yield Problem("search_index", what, "Another program changed the catalog.", _REPAIR, index)
 

@@ -88,8 +88,8 @@ class Library:
         return Settled(messages, jobs, restored, unqueued, unreadable, removals, temporaries)
 
     def temporaries(self) -> list[Path]:
-        """Files a killed process was still writing, anywhere in the home."""
-        beside_catalog = [path for path in self.home.root.iterdir() if durable.is_temporary(path)]
+        """Files a killed process was still writing. Only for the holder of the writer lock: they may be another's work otherwise."""
+        beside_catalog = [path for path in self.home.root.iterdir() if durable.is_abandoned(path)]
         return [*beside_catalog, *self.texts.temporaries(), *self.store.temporaries()]
 
     def sweep_temporaries(self) -> int:

@@ -57,18 +57,25 @@ class Memory:
     def remember(self, part_id: int, header: SegmentHeader, ids: Sequence[int] | Ids, kv: KV, prefilled: int) -> Part:
         """Keep the next segment of a part. prefilled: tokens computed for it, added to tokens_prefilled_total in the same step."""
         with self.lock:
+            self._parts.get(part_id)
             return self.record(part_id, self.store.commit(header, ids, kv), header, prefilled)
 
     def record(self, part_id: int, digest: str, header: SegmentHeader, prefilled: int) -> Part:
         """The second half of `remember`, for a file the store has committed (prefilled) or had already (0).
 
-        Raises LongshelfError("segment_missing") if it was removed since.
+        Raises LongshelfError: "segment_missing" if the file was removed since, "not_found" if the part was (its document was
+        removed, or cut anew); the file then goes too, unless something else has it.
         """
         with self.lock:
             row = self._row(digest, header)
-            with self._catalog.transaction():
-                self._counters.increment(TOKENS_PREFILLED, prefilled)
-                return self._parts.add_segment(part_id, row)
+            try:
+                with self._catalog.transaction():
+                    self._counters.increment(TOKENS_PREFILLED, prefilled)
+                    return self._parts.add_segment(part_id, row)
+            except LongshelfError as error:
+                if error.kind == "not_found" and self._catalog.row("SELECT 1 FROM segments WHERE digest = ?", [digest]) is None:
+                    self.store.remove(digest)
+                raise
 
     def remember_shared(self, header: SegmentHeader, ids: Sequence[int] | Ids, kv: KV, prefilled: int) -> str:
         """Keep a segment that stands before many parts, such as the preamble; returns its digest.

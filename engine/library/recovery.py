@@ -58,8 +58,7 @@ def rebuild(home: Home, floor: int | None = None) -> Rebuilt:
             result = _build(home, fresh, floor)
             _put_in_place(fresh, home.catalog, result.aside)
         finally:
-            for left in home.root.glob(fresh.name + "*"):
-                left.unlink()
+            durable.discard(fresh)
     return result
 
 
@@ -164,8 +163,7 @@ def _salvage_chats(path: Path, library: Library) -> bool:
                 tables[table] += _readable_rows(copy, table, backwards=True)[0]
             complete = complete and whole
     finally:
-        for left in path.parent.glob(copy.name + "*"):
-            left.unlink()
+        durable.discard(copy)
     with library.catalog.transaction() as db:
         if complete:
             db.execute("DELETE FROM chats")
@@ -180,7 +178,7 @@ def _readable_rows(path: Path, table: str, backwards: bool = False) -> tuple[lis
     """The rows of a table up to the first that can't be read, and whether that was all."""
     rows: list[dict[str, Any]] = []
     try:
-        db = Database(path)
+        db = Database(path, execute_plugins=False)
         try:
             for row in db.query(f"SELECT * FROM {table} ORDER BY rowid {'DESC' if backwards else 'ASC'}"):
                 rows.append(row)

@@ -77,7 +77,7 @@ class Texts:
 
     def temporaries(self) -> list[Path]:
         """What a killed process left behind. Only for the holder of the writer lock: they may be another's work otherwise."""
-        return [path for path in self._files() if durable.is_temporary(path)]
+        return [path for path in self._files() if durable.is_abandoned(path)]
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.iterdir()) if self.folder.is_dir() else []

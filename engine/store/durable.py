@@ -16,17 +16,34 @@ from contextlib import suppress
 from pathlib import Path
 
 # The endings behind .tmp are the companions SQLite makes for a database of that name.
-TEMPORARY = re.compile(r"^\..+\.\d+-[0-9a-f]{8}\.tmp(-journal|-wal|-shm)?$")
+_TEMPORARY = re.compile(r"^(\..+\.\d+-[0-9a-f]{8}\.tmp)(-journal|-wal|-shm)?$")
+_in_use: set[str] = set()  # names this process has given out and not yet done with
 
 
 def temporary_beside(target: Path) -> Path:
-    """A fresh name in the folder of `target`; no other process or thread picks the same one."""
-    return target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    """A fresh name in the folder of `target`; no other process or thread picks the same one. End with `replace` or `discard`."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    _in_use.add(temporary.name)
+    return temporary
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether the name is one that `temporary_beside` gives: what a crash may leave behind."""
-    return TEMPORARY.match(path.name) is not None
+    """Whether the name is one that `temporary_beside` gives."""
+    return _TEMPORARY.match(path.name) is not None
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether it is a temporary file that nobody in this process is at work on: another process's, dead or alive."""
+    match = _TEMPORARY.match(path.name)
+    return match is not None and match[1] not in _in_use
+
+
+def discard(temporary: Path) -> None:
+    """Be done with a temporary name: remove its file, and SQLite's companions of it, as far as that can be done."""
+    for name in (temporary.name, *(temporary.name + ending for ending in ("-journal", "-wal", "-shm"))):
+        with suppress(OSError):
+            temporary.with_name(name).unlink()
+    _in_use.discard(temporary.name)
 
 
 def create(path: Path) -> int:
@@ -75,6 +92,7 @@ def make_folder(folder: Path) -> None:
 def replace(temporary: Path, target: Path) -> None:
     """Give a flushed file its name, taking the place of an older one in one step, and flush the folder."""
     os.replace(temporary, target)
+    _in_use.discard(temporary.name)
     sync_folder(target.parent)
 
 
@@ -90,8 +108,7 @@ def write_file(target: Path, data: bytes) -> None:
             os.close(descriptor)
         replace(temporary, target)
     except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
+        discard(temporary)
         raise
 
 

@@ -49,7 +49,6 @@ class Store:
     def __init__(self, folder: Path, floor: int | None = None) -> None:
         self.folder = folder
         self.floor = floor
-        self._writing: set[Path] = set()
         self._verified: dict[str, tuple[Stamp, bytearray]] = {}
         self._lock = threading.Lock()
 
@@ -90,7 +89,6 @@ class Store:
     def _write(self, target: Path, header: SegmentHeader, digest: str, ids: Ids, extents: npt.NDArray[np.uint8]) -> None:
         durable.make_folder(target.parent)
         temporary = durable.temporary_beside(target)
-        self._writing.add(temporary)
         try:
             descriptor = durable.create(temporary)
             try:
@@ -100,11 +98,8 @@ class Store:
                 os.close(descriptor)
             durable.replace(temporary, target)
         except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
+            durable.discard(temporary)
             raise
-        finally:
-            self._writing.discard(temporary)
 
     def open(self, digest: str, expect_ids: Sequence[int] | Ids | None = None, expect_parent: str | None = None) -> Segment:
         """Map a segment. Everything but the extents is verified now, each extent when first touched.
@@ -181,8 +176,8 @@ class Store:
         return total
 
     def temporaries(self) -> list[Path]:
-        """What a killed process left behind: temporary files that nobody here is writing."""
-        return [path for path in self._files() if durable.is_temporary(path) and path not in self._writing]
+        """What a killed process left behind: temporary files that nobody in this process is writing."""
+        return [path for path in self._files() if durable.is_abandoned(path)]
 
     def sweep_temporaries(self) -> int:
         """Remove them; returns how many. Only for the holder of the writer lock: they may be another's work otherwise."""

@@ -5,26 +5,26 @@
     <name>Chooser</name>
     <message numerus="yes">
       <source>{0} and %n more</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <translation>
+        <numerusform>{0} and %n more</numerusform>
+        <numerusform>{0} and %n more</numerusform>
       </translation>
     </message>
   </context>
   <context>
     <name>DropOverlay</name>
     <message numerus="yes">
-      <source>%n file(s)</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <source>%Ln file(s)</source>
+      <translation>
+        <numerusform>%Ln file</numerusform>
+        <numerusform>%Ln files</numerusform>
       </translation>
     </message>
     <message numerus="yes">
       <source>%n folder(s)</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <translation>
+        <numerusform>%n folder</numerusform>
+        <numerusform>%n folders</numerusform>
       </translation>
     </message>
   </context>
@@ -32,19 +32,19 @@
     <name>LibraryPane</name>
     <message numerus="yes">
       <source>Remove %n document(s) from the library?</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <translation>
+        <numerusform>Remove %n document from the library?</numerusform>
+        <numerusform>Remove %n documents from the library?</numerusform>
       </translation>
     </message>
   </context>
   <context>
     <name>SkippedDialog</name>
     <message numerus="yes">
-      <source>%n file(s) were skipped.</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <source>%Ln file(s) were skipped.</source>
+      <translation>
+        <numerusform>%Ln file was skipped.</numerusform>
+        <numerusform>%Ln files were skipped.</numerusform>
       </translation>
     </message>
   </context>
@@ -52,9 +52,9 @@
     <name>StartPage</name>
     <message numerus="yes">
       <source>Ask about %n document(s)</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <translation>
+        <numerusform>Ask about %n document</numerusform>
+        <numerusform>Ask about %n documents</numerusform>
       </translation>
     </message>
   </context>
@@ -62,19 +62,19 @@
     <name>StatusLine</name>
     <message numerus="yes">
       <source>%n more waiting</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <translation>
+        <numerusform>%n more waiting</numerusform>
+        <numerusform>%n more waiting</numerusform>
       </translation>
     </message>
   </context>
   <context>
     <name>Words</name>
     <message numerus="yes">
-      <source>%n token(s)</source>
-      <translation type="unfinished">
-        <numerusform />
-        <numerusform />
+      <source>%Ln token(s)</source>
+      <translation>
+        <numerusform>%Ln token</numerusform>
+        <numerusform>%Ln tokens</numerusform>
       </translation>
     </message>
   </context>

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-pytest.importorskip("PySide6.QtWidgets", reason="Qt can't be loaded here", exc_type=ImportError)
-
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -55,7 +53,9 @@ def window(qtbot: QtBot, home: Home, fake: FakeEngine, english: None) -> Iterato
     shown.resize(1280, 800)
     shown.show()
     shown.engine.start()
-    qtbot.waitUntil(lambda: shown.mirror.models_known and bool(fake.called("chats.list")) and len(shown.mirror.documents) == len(fake.documents))
+    qtbot.waitUntil(
+        lambda: shown.mirror.models_known and bool(fake.called("chats.list")) and len(shown.mirror.documents) == len(fake.documents)
+    )
     yield shown
     shown.close()
 

@@ -65,12 +65,14 @@ class FakeEngine:
         self.answer = f"The book says {QUOTE} must be in want of a wife."
         self.figures: Row = {
             "supported": True, "cut": False, "mode": "exact", "model": MODEL["name"], "device": "cpu", "dtype": "bfloat16",
-            "parts_read": [1, 3],
+            "parts_read": [{"document": "book", "part": 1, "first": "CHAPTER I", "last": "CHAPTER I"},
+                           {"document": "book", "part": 3, "first": "CHAPTER III", "last": "CHAPTER IV"}],
             "parts_total": 82, "document_tokens_prefilled": 0, "prompt_tokens_prefilled": 41, "reused_tokens": 4096, "generated_tokens": 19,
             "load_s": 0.02, "routing_s": 0.31, "ttft_s": 0.84, "decode_s": 1.9, "tokens_per_s": 10.2, "kv_bytes_read": 1_700_000_000,
         }  # fmt: skip
         self.citations: list[Row] = [citation()]
         self.failures: dict[str, LongshelfError] = {}  # method → what it fails with
+        self.refused: dict[str, LongshelfError] = {}  # name of a file → why it isn't taken
         self.flow = threading.Event()  # tokens come only while it is set
         self.flow.set()
         self.delay = 0.0  # seconds between tokens
@@ -168,7 +170,7 @@ class FakeEngine:
 
     def _models_fetch(self, params: Row, line: _Line, id: int) -> Row:
         for done in (0, 40_000_000, 93_000_000):
-            line.send(protocol.Event(id, "progress", {"stage": "download", "done": done, "total": 93_000_000, "seconds_left": 12}))
+            line.send(protocol.Event(id, "progress", {"stage": "download", "done": done, "total": 93_000_000}))
         self.flow.wait()
         if (line.number, id) in self._stopped:
             return {"stopped": True}
@@ -183,10 +185,13 @@ class FakeEngine:
     def _documents_add(self, params: Row, line: _Line, id: int) -> Row:
         rows = []
         for path in params["paths"]:
+            if (error := self.refused.get(Path(path).name)) is not None:
+                rows.append({"id": None, "path": path, "state": "skipped", "error": error.as_json()})
+                continue
             self._count += 1
             rows.append(book(f"doc{self._count}", title=Path(path).stem, path=path, added_at=2000.0 + self._count))
             self.texts[rows[-1]["id"]] = Path(path).read_text(encoding="utf-8") if Path(path).is_file() else BOOK
-        self.push("documents", rows)
+        self.push("documents", [row for row in rows if row["id"]])
         return {"documents": rows}
 
     def _documents_show(self, params: Row, line: _Line, id: int) -> Row:
@@ -196,20 +201,11 @@ class FakeEngine:
 
     def _documents_read(self, params: Row, line: _Line, id: int) -> Row:
         path = Path(params["paths"][0])
-        return {"documents": [{"title": path.stem, "text": path.read_text(encoding="utf-8"), "sections": [], "pages": [], "files": []}]}
+        return {"title": path.stem, "text": path.read_text(encoding="utf-8"), "sections": [], "pages": [], "files": []}
 
     def _documents_remove(self, params: Row, line: _Line, id: int) -> Row:
         self.push("documents", [{"id": params["id"], "removed": True}])
         return {}
-
-    def _jobs_list(self, params: Row, line: _Line, id: int) -> Row:
-        working = [row for row in self.documents.values() if row["state"] in ("queued", "reading", "remembering", "paused", "failed")]
-        return {
-            "jobs": [
-                {"id": f"job-{row['id']}", "document": row["id"], "title": row["title"], "state": row["state"], "position": 0}
-                for row in working
-            ]
-        }
 
     def _chats_list(self, params: Row, line: _Line, id: int) -> Row:
         query = params.get("query")
@@ -228,13 +224,18 @@ class FakeEngine:
     def _ask(self, params: Row, line: _Line, id: int) -> Row:
         self._count += 1
         chat = params.get("chat") or f"chat{self._count}"
+        messages = self.chats.get(chat, {}).get("messages", [])
+        asked_before = next((m for m in messages if m["id"] == params.get("parent") and m["role"] == "user"), None)
         names = {"chat": chat, "user_message": 10 * self._count, "assistant_message": 10 * self._count + 1}
+        if asked_before:
+            names["user_message"] = asked_before["id"]
         saved = self.chats.setdefault(
             chat, {"id": chat, "title": params["question"], "model": MODEL["name"], "messages": [], "created_at": time.time()}
         )
         saved |= {"documents": params["documents"], "updated_at": time.time()}
         question = {"id": names["user_message"], "parent_id": params.get("parent"), "role": "user", "text": params["question"]}
-        saved["messages"].append({**question, "status": "complete", "created_at": time.time()})
+        if not asked_before:
+            saved["messages"].append({**question, "status": "complete", "created_at": time.time()})
         line.send(protocol.Event(id, "started", names))
         line.send(protocol.Event(id, "phase", {"name": "choosing", "parts_total": 82}))
         told = self._tell(line, id)

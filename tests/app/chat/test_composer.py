@@ -84,7 +84,9 @@ def test_a_syllable_in_the_middle_of_the_text_is_committed_where_it_stands(qtbot
 
 
 @pytest.mark.parametrize("preedit", ["かんじ", "漢字", "nihao"])
-def test_enter_belongs_to_the_input_method_where_it_chooses_candidates(qtbot: QtBot, composer: Composer, sent: list[str], preedit: str) -> None:
+def test_enter_belongs_to_the_input_method_where_it_chooses_candidates(
+    qtbot: QtBot, composer: Composer, sent: list[str], preedit: str
+) -> None:
     compose(composer, preedit)
     qtbot.keyClick(composer, Qt.Key.Key_Return)
     qtbot.wait(20)

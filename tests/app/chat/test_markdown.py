@@ -28,7 +28,9 @@ def test_what_is_not_emphasis_stays_as_it_stands(text: str) -> None:
     assert markdown.render(text).strip() == f"<p>{text}</p>"
 
 
-@pytest.mark.parametrize("text", ["<smirk> yes", "vector<int> x; Map<String, List<Integer>> y", "<script>alert(1)</script>", "<img src=x onerror=y>"])
+@pytest.mark.parametrize(
+    "text", ["<smirk> yes", "vector<int> x; Map<String, List<Integer>> y", "<script>alert(1)</script>", "<img src=x onerror=y>"]
+)
 def test_text_shaped_like_a_tag_is_shown(text: str) -> None:
     from html import unescape
 

@@ -31,7 +31,10 @@ def test_line_ends_and_case_do_not_matter() -> None:
 
 
 def test_numbers_at_the_same_place_stand_side_by_side() -> None:
-    assert shown("one two three four five.", "one two three four", "two three four", "x one two three four y") == "one two three four[1][3] five."
+    assert (
+        shown("one two three four five.", "one two three four", "two three four", "x one two three four y")
+        == "one two three four[1][3] five."
+    )
 
 
 def test_korean_words_are_words() -> None:

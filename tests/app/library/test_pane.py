@@ -68,6 +68,8 @@ def test_what_cannot_be_done_is_not_offered(window: Window) -> None:
     assert {"Pause", "Cancel reading"} <= set(offered(window, state="remembering", parts_ready=0))
     assert "Ask about this" not in offered(window, state="remembering", parts_ready=0)
     assert "Resume" in offered(window, state="paused")
+    assert "Resume" not in offered(window, state="paused", reason="cancelled")
+    assert "Try again" in offered(window, state="paused", reason="cancelled")
     assert "Try again" in offered(window, state="failed", parts_ready=0)
     assert "What was skipped…" in offered(window, skipped_count=3)
     assert "Show the source file" not in offered(window, source_missing=True)
@@ -75,10 +77,9 @@ def test_what_cannot_be_done_is_not_offered(window: Window) -> None:
 
 def test_pausing_pauses_the_job_of_the_document(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:
     fake.push("documents", [book(state="remembering", percent=1.0)])
-    window.mirror.jobs["7"] = {"id": 7, "document": "book", "state": "running"}
     window.library.select_document("book")
     window.commands.pause.trigger()
-    qtbot.waitUntil(lambda: fake.called("jobs.pause") == [{"id": 7}])
+    qtbot.waitUntil(lambda: fake.called("jobs.pause") == [{"id": "book"}])
 
 
 def test_removing_asks_first(qtbot: QtBot, window: Window, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +126,9 @@ def test_a_chat_is_renamed_in_place(qtbot: QtBot, window: Window, fake: FakeEngi
     assert fake.called("chats.rename")[0]["title"] == "Bingley"
 
 
-def test_a_deleted_chat_leaves_the_screen(qtbot: QtBot, window: Window, fake: FakeEngine, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_chat_leaves_the_screen(
+    qtbot: QtBot, window: Window, fake: FakeEngine, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask("Who?")
     qtbot.waitUntil(lambda: window.library.chats.rowCount() == 1)
     monkeypatch.setattr(pane, "_confirmed", lambda *_: True)

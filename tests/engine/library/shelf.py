@@ -99,6 +99,11 @@ def add_and_remember(library: Library, *texts: str, title: str = "Moby-Dick") ->
     return library.documents.set_state(row.id, "ready")
 
 
+def abandon(folder: Path) -> None:
+    """What a process that was killed while writing leaves."""
+    (folder / ".x.12345-0123abcd.tmp").write_text("half")
+
+
 def flip(path: Path, at: int) -> None:
     content = bytearray(path.read_bytes())
     content[at] ^= 0x20

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from sqlite_utils import Database
 
-from engine.errors import Stopped
+from engine.errors import LongshelfError, Stopped
 from engine.library.checkup import Problem, examine, repair
 from engine.library.library import Library
-from engine.store import durable
-from tests.engine.library.shelf import PREAMBLE_DIGEST, Piece, add_and_remember, flip, pieces, remember
+from tests.engine.library.shelf import PREAMBLE_DIGEST, Piece, abandon, add_and_remember, flip, pieces, remember
 from tests.engine.store.pieces import header, kv
 
 ONE, TWO = "It was a bright cold day", "in April"
@@ -104,7 +103,7 @@ def test_files_that_belong_to_nothing_are_removed_and_those_a_part_expects_are_l
 def test_files_never_finished_are_removed(library: Library) -> None:
     add_and_remember(library, ONE)
     for folder in (library.home.root, library.texts.folder, library.store.path(pieces(ONE)[0].digest).parent):
-        durable.temporary_beside(folder / "x").write_text("half")
+        abandon(folder)
     assert kinds(library) == ["temporary_file"] * 3
     mend(library)
 
@@ -159,6 +158,20 @@ def test_a_search_index_that_does_not_fit_is_made_again(library: Library) -> Non
     assert kinds(library, deep=True) == ["search_index", "search_index"]
     mend(library, deep=True)
     assert library.search.rank_parts("entirely", [row.id])
+
+
+def test_a_search_index_that_is_damaged_is_told_and_made_again(library: Library) -> None:
+    row = add_and_remember(library, ONE)
+    with library.catalog.transaction() as db:
+        db.execute("UPDATE parts_words_data SET block = x'00' WHERE id > 10")
+    library.close()
+    with pytest.raises(LongshelfError) as caught:
+        library.search.rank_parts("bright", [row.id])
+    assert caught.value.kind == "search_damaged"
+    library.close()
+    assert kinds(library, deep=True) == ["search_index"]
+    mend(library, deep=True)
+    assert library.search.rank_parts("bright", [row.id])
 
 
 def test_a_removal_that_was_interrupted_is_finished(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,7 @@ import pytest
 
 from engine.errors import LongshelfError
 from engine.library.library import Library
-from engine.store import durable
-from tests.engine.library.shelf import add, add_and_remember, new, open_library, pieces, remember, remember_preamble
+from tests.engine.library.shelf import abandon, add, add_and_remember, new, open_library, pieces, remember, remember_preamble
 from tests.engine.store.pieces import kv
 
 ONE, TWO = "It was a bright cold day", "in April"
@@ -29,7 +28,7 @@ def test_what_was_under_way_is_put_in_order(library: Library) -> None:
     asked = library.chats.add_user_message(chat.id, None, "Who?")
     library.chats.add_assistant_message(chat.id, asked.id)
     for folder in (library.home.root, library.texts.folder):
-        durable.temporary_beside(folder / "x").write_text("half")
+        abandon(folder)
     settled = library.settle()
     assert [job.state for job in settled.jobs] == ["queued"]
     assert [message.status for message in settled.messages] == ["failed"]

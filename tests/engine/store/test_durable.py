@@ -59,6 +59,17 @@ def test_temporary_names_differ_and_are_known_as_such(tmp_path: Path) -> None:
     assert not durable.is_temporary(tmp_path / ".hidden")
 
 
+def test_what_this_process_is_at_work_on_is_not_abandoned(tmp_path: Path) -> None:
+    temporary = durable.temporary_beside(tmp_path / "a.kv")
+    companion = temporary.with_name(temporary.name + "-wal")
+    for path in (temporary, companion):
+        path.touch()
+        assert not durable.is_abandoned(path)
+    durable.discard(temporary)
+    assert list(tmp_path.iterdir()) == []
+    assert durable.is_abandoned(temporary)
+
+
 def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     assert not durable.remove(tmp_path / "nothing")
 
