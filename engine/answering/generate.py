@@ -38,7 +38,7 @@ class Generated:
     ending: str = "limit"
     prompt_s: float = 0.0
     decode_s: float = 0.0
-    log_probability: float = 0.0  # mean over the tokens, natural log
+    log_probability: float = 0.0  # mean over the tokens, the ending one included; natural log
     attended: Attended | None = None  # None where the answer never began
 
 
@@ -101,7 +101,7 @@ def generate(
     if answering > started:
         result.attended = Attended(by_instruction, by_question, attention.take_watched())
     result.text += stream.flush()
-    result.log_probability /= max(1, len(result.ids))
+    result.log_probability /= max(1, len(result.ids) + (result.ending == "end"))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering
     return result
 
