@@ -21,7 +21,8 @@ from engine.answering.sampling import Sampling
 from engine.answering.sources import Asked, Source, asked_documents, places
 from engine.documents.document import Document
 from engine.errors import LongshelfError, Stopped
-from engine.library.chats import Citation, Message
+from engine.library.chats import Chat, Citation, Message
+from engine.library.documents import DocumentRow
 from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document
 
@@ -108,11 +109,11 @@ class Question:
         library, params = self.shelf.library, self.params
         names = [str(name) for name in params.get("documents") or []]
         if not params.get("chat"):
-            rows = [library.documents.find(name) for name in names]
+            rows = library.documents.all() if params.get("all") else [library.documents.find(name) for name in names]
             chat = library.chats.create(self.model_name, [(row.id, row.title) for row in rows])
             return [row.id for row in rows], chat.id, [], None
         chat = library.chats.get(str(params["chat"]))
-        rows = [library.documents.find(name) for name in names or [document for document, _ in chat.documents]]
+        rows = [library.documents.find(name) for name in names] if names else self._left_of(chat)
         library.chats.set_documents(chat.id, [(row.id, row.title) for row in rows])
         if "parent" in params:
             path = library.chats.path(params["parent"]) if params["parent"] is not None else []
@@ -126,6 +127,15 @@ class Question:
             if asked.role == "user" and reply.role == "assistant" and reply.text
         ]
         return [row.id for row in rows], chat.id, turns, path[-1].id if path else None
+
+    def _left_of(self, chat: Chat) -> list[DocumentRow]:
+        """The chat's documents that are still there. Raises LongshelfError("not_found") if all it had are gone."""
+        there = {row.id: row for row in self.shelf.library.documents.all()}
+        rows = [there[document] for document, _ in chat.documents if document in there]
+        if chat.documents and not rows:
+            titles = ", ".join(f"“{title}”" for _, title in chat.documents)
+            raise LongshelfError("not_found", f"What this chat is about is no longer here: {titles}.", "Name documents to go on with.")
+        return rows
 
     def _tell_chat(self, chat_id: str) -> None:
         from engine.service.methods import chat_row
@@ -143,7 +153,7 @@ class Question:
             history=tuple(history),
             sampling=self.sampling,
             max_tokens=self.max_tokens,
-            parts=parts if isinstance(parts, str) else tuple(int(number) for number in parts),
+            parts=parts if isinstance(parts, str) else tuple(dict.fromkeys(int(number) for number in parts)),
             everything=bool(self.params.get("all")),
             emit=self.call.emit,
             stop=self.call.stop,

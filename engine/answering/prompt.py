@@ -53,15 +53,15 @@ class Prompts:
         self._next_question = [*card.turns.assistant_close.ids, *card.turns.user_open.ids]
         self._open_next_answer = list(card.turns.user_close_assistant_open.ids)
 
-    def after_document(self, question: str, history: Sequence[Turn], room: int) -> Prompt:
+    def after_document(self, question: str, history: Sequence[Turn], room: int, for_answer: int = 0) -> Prompt:
         """Instruction, conversation and question, up to where the answer starts.
 
-        room: tokens that the window has left. Earliest turns are left out where the conversation has outgrown it; raises
-        LongshelfError("too_long") where even the question alone doesn't fit.
+        room: tokens that the window has left. Earliest turns are left out where they would leave an answer fewer than `for_answer` of
+        it; raises LongshelfError("too_long") where even the question alone doesn't fit.
         """
         for kept in range(len(history) + 1):
             prompt = self._prompt("", question, history[kept:])
-            if len(prompt) <= room:
+            if len(prompt) <= (room - for_answer if kept < len(history) else room):
                 return prompt
         raise LongshelfError(
             "too_long",

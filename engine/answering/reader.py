@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.answering.choosing import fuse, likelihood_gains
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
-from engine.answering.prompt import Prompts, Turn
+from engine.answering.prompt import Prompt, Prompts, Turn
 from engine.answering.sampling import Sampler, Sampling
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
 from engine.attention.exact import Exact
@@ -161,13 +161,14 @@ class Reader:
     def _answer(self, chain: Chain, sources: Sequence[Source], last: bool = True) -> Answer:
         """Answer behind one chain. last: this is the answer the person sees as it comes."""
         asking, model = self.asking, self.model
-        prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - chain.length - 1)
+        for_answer = min(asking.max_tokens, model.config.window // 8)
+        prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - chain.length - 1, for_answer)
         self.asking.emit(
             "phase",
             {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
         )
         attention = Exact(middle_layers(model.config.layers))
-        sequence = Read(chain.segments, Tail(model.config, model.decoder.dtype, len(prompt) + asking.max_tokens))
+        sequence = Read(chain.segments, self._tail(chain, prompt))
         generated = generate(
             model.decoder,
             model.tokenizer,
@@ -183,6 +184,11 @@ class Reader:
         answer = Answer(generated, tuple(sources))
         self._find_sources(answer, chain)
         return answer
+
+    def _tail(self, chain: Chain, prompt: Prompt) -> Tail:
+        """Room for prompt and answer, which ends with the window at the latest."""
+        config = self.model.config
+        return Tail(config, self.model.decoder.dtype, min(len(prompt) + self.asking.max_tokens, config.window - chain.length))
 
     def _emit_text(self, text: str) -> None:
         if not self.said:
@@ -224,7 +230,7 @@ class Reader:
             notes.pop()
             prompt = self._prompts.notes(asking.question, notes)
         attention = Exact()
-        sequence = Read(chain.segments, Tail(model.config, model.decoder.dtype, len(prompt) + asking.max_tokens))
+        sequence = Read(chain.segments, self._tail(chain, prompt))
         sampler = Sampler(asking.sampling)
         generated = generate(
             model.decoder,

@@ -102,17 +102,23 @@ class Chains:
         say(tokens): how much that is, before it starts.
         """
         library, model = self._shelf.library, self._model
+        for _ in range(2):  # a lost segment takes its whole join with it, which is then read again
+            try:
+                return self._joined(sources, say)
+            except LostSegment as lost:
+                library.memory.lose(lost.digest)
+                if (join := library.joins.find(model.namespace, [source.part.id for source in sources])) is not None:
+                    library.memory.remove_join(join.id)
+        raise LongshelfError("segment_damaged", "What these documents are together can't be kept whole on this disk.", "Check the disk.")
+
+    def _joined(self, sources: Sequence[Source], say: Callable[[int], None]) -> Chain:
+        library, model = self._shelf.library, self._model
         chain = self.of(sources[0])
         behind = [segment_tokens(self.of(source), self.preamble) for source in sources[1:]]
         join = library.joins.add(model.namespace, model.name, [source.part.id for source in sources], sum(map(len, behind)))
         if not join.ready:
             say(join.tokens - join.tokens_done)
-        try:
-            chain = remember_join(model, library, join.id, chain, behind, self._watcher)
-        except LostSegment as lost:
-            library.memory.lose(lost.digest)
-            library.memory.remove_join(join.id)
-            raise
+        chain = remember_join(model, library, join.id, chain, behind, self._watcher)
         library.joins.touch(join.id)
         return chain
 
