@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     add.add_argument("--encoding", metavar="E", help="the text's encoding, where the guess is wrong (cp949, shift_jis, latin-1 …)")
     add.add_argument("--part-tokens", type=int, metavar="N", help="largest part, in tokens")
     add.add_argument("--no-read", action="store_true", help="keep the text only; no model needed")
-    add.add_argument("--yes", action="store_true", help="go ahead where a document takes more than 5 GB")
+    add.add_argument("--yes", action="store_true", help="don't ask where a document takes more than 5 GB (a script isn't asked)")
     add.add_argument("--jsonl", action="store_true", help="progress as JSON lines on stdout")
     add.set_defaults(run=_add)
     listed = commands.add_parser("list", parents=[output], help="the documents, and how far each is remembered")
@@ -45,14 +46,25 @@ def _add(options: Namespace, session: Session) -> dict[str, Any]:
         "encoding": options.encoding,
         "part_tokens": options.part_tokens,
         "read": not options.no_read,
-        "yes": options.yes,
+        "yes": options.yes or not sys.stdin.isatty(),
     }
     result = session.call("documents.add", params, _told(session, options.jsonl))
+    large = [document for document in result["documents"] if document.get("error", {}).get("kind") == "large"]
+    if large and _agrees(large):
+        result = session.call("documents.add", {**params, "yes": True}, _told(session, options.jsonl))
     if options.jsonl:
         session.output.event("result", result)
     for document in result["documents"]:
         _say_added(session, document)
     return result
+
+
+def _agrees(large: list[dict[str, Any]]) -> bool:
+    """Whether the person at the terminal wants documents that take much room to be read all the same."""
+    for document in large:
+        print(f"{document['title']}: {document['tokens']:,} tokens. {document['error']['message']}", file=sys.stderr)
+    print("Read it all the same? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _told(session: Session, jsonl: bool) -> Any:
