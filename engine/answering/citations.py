@@ -20,7 +20,9 @@ LONGEST = 420
 SHORTEST = 60
 """Shorter sentences are joined with the next one of their paragraph."""
 
-_END = re.compile(r"(?<=[.!?。…])[\"'’”»)\]]*\s+|\n\s*\n|(?<=[다요까죠])\.\s*|\n(?=[-*#>|\d])")
+# Not behind a title or an initial: "Mr. Bingley" and "J. Austen" are no ends of sentences.
+_ABBREVIATION = "".join(rf"(?<!\b{short}\.)" for short in ("Mr", "Mrs", "Ms", "Dr", "St", "Prof", "[A-Z]"))
+_END = re.compile(rf"(?<=[.!?。…]){_ABBREVIATION}[\"'’”»)\]]*\s+|\n\s*\n|(?<=[다요까죠])\.\s*|\n(?=[-*#>|\d])")
 _WORD = re.compile(r"[0-9A-Za-z_]+|[가-힣]+|[\u3040-\u30ff\u4e00-\u9fff]")
 
 
