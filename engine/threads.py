@@ -15,10 +15,21 @@ def default_threads() -> int:
     return max(1, available - 1) if available > 2 else available
 
 
+_in_use: int | None = None
+
+
 def use_threads(count: int | None = None) -> int:
-    """Set the number for this process and give it; None is the default."""
+    """Set the number for the calling thread, which is the one that runs the model, and give it; None is the default."""
     import torch
 
-    threads = count or default_threads()
-    torch.set_num_threads(threads)
-    return threads
+    global _in_use
+    _in_use = count or default_threads()
+    torch.set_num_threads(_in_use)
+    return _in_use
+
+
+def threads_in_use() -> int:
+    """What the model runs with, whichever thread asks: torch keeps a number for each."""
+    import torch
+
+    return _in_use or torch.get_num_threads()

@@ -45,13 +45,14 @@ class Report:
 def machine() -> dict[str, Any]:
     import torch
 
+    from engine.threads import threads_in_use
     from kernels import cpu
 
     return {
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
+        "threads": threads_in_use(),
         "native": cpu.native() or "none (torch fallback)",
         "python": platform.python_version(),
         "torch": str(torch.__version__),

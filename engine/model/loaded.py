@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from functools import cached_property
 
 import torch
 
@@ -14,6 +13,7 @@ from engine.model.identity import namespace
 from engine.model.installed import InstalledModel
 from engine.model.tokenizer import Tokenizer
 from engine.store.format import SegmentHeader
+from engine.threads import threads_in_use
 from kernels import cpu
 
 
@@ -37,7 +37,7 @@ class LoadedModel:
         c = self.config
         return SegmentHeader(self.namespace, parent, start, tokens, c.layers, c.kv_heads, c.head_dim, "bfloat16", self.provenance)
 
-    @cached_property
+    @property
     def provenance(self) -> dict[str, str]:
         """Kept with each segment and shown; never a reason for a miss."""
         return {
@@ -45,6 +45,6 @@ class LoadedModel:
             "device": "cpu",
             "isa": cpu.native() or "torch",
             "machine": platform.machine(),
-            "threads": str(torch.get_num_threads()),
+            "threads": str(threads_in_use()),
             "torch": str(torch.__version__),
         }

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.evaluation.report import Report, machine, timed
+from engine.threads import threads_in_use
 from kernels import cpu
 
 
@@ -67,7 +68,7 @@ def test_reports_share_no_rows() -> None:
 def test_the_machine_is_described_by_what_the_numbers_depend_on() -> None:
     told = machine()
     assert told["cores"] == os.cpu_count()
-    assert told["threads"] == torch.get_num_threads()
+    assert told["threads"] == threads_in_use()
     assert told["torch"] == torch.__version__
     assert told["native"] == (cpu.native() or "none (torch fallback)")
     assert told["processor"]

@@ -246,3 +246,14 @@ def test_progress_says_where_in_the_book_it_is(tiny_shelf: Shelf, tmp_path: Path
     assert row(tiny_shelf, document["id"])["place"] == "CHAPTER 2"
     gate.open()
     assert wait(tiny_shelf, document["id"])["place"] is None
+
+
+def test_segments_say_how_many_threads_read_them(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    """Those of the thread that runs the model, whatever another thread of the process uses."""
+    said = []
+    for n in (1, 2):
+        call(tiny_shelf, "settings.set", threads=n)
+        document = add(tiny_shelf, book(tmp_path, 1, f"{n}.txt", first=n))
+        [part] = tiny_shelf.library.parts.of(document["id"])
+        said.append(tiny_shelf.library.store.open(part.expected[0]).header.provenance["threads"])
+    assert said == ["1", "2"]
