@@ -59,6 +59,16 @@ class Home:
         return self.root / "catalog.db"
 
     @property
+    def texts(self) -> Path:
+        """One file for each document, from which its rows can be made again."""
+        return self.root / "texts"
+
+    @property
+    def chats(self) -> Path:
+        """One file for each chat, likewise."""
+        return self.root / "chats"
+
+    @property
     def cache(self) -> Path:
         """Small derived files; always safe to delete."""
         return self.root / "cache"

@@ -173,7 +173,7 @@ def damaged(path: Path, detail: str) -> LongshelfError:
         "catalog_damaged",
         f"The catalog {path} is damaged: {detail}.",
         "Run `longshelf doctor --repair`: the damaged file is kept aside, and documents, what was remembered of them and chats are"
-        " brought back from the texts, the segments and the daily backup.",
+        " brought back from the files that are kept of each.",
     )
 
 

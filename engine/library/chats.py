@@ -1,7 +1,8 @@
 """Conversations. A chat is a tree of messages: editing a question or asking again adds a branch, nothing is overwritten.
 
 A question is saved before the engine sees it. Its answer begins as a "pending" message, so that one that a crash cut off is shown
-as failed with what it had said so far, and the question stands.
+as failed with what it had said so far, and the question stands. Every change is in the chat's file (see `transcripts`) before its
+rows are final.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from engine.errors import LongshelfError
+from engine.library import transcripts
 from engine.library.catalog import Catalog, Row
+from engine.library.transcripts import Transcript, Transcripts
 
 TITLE_LENGTH = 60
 INTERRUPTED = "interrupted"
@@ -72,10 +75,11 @@ _CITATION = ", ".join(f'"{column.name}"' for column in fields(Citation))
 
 
 class Chats:
-    """Methods that name a chat or message raise LongshelfError("not_found") if it isn't there."""
+    """Methods that name a chat or message raise LongshelfError("not_found") if it isn't there; changes also what saving its file does."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, files: Transcripts) -> None:
         self._catalog = catalog
+        self._files = files
 
     def create(self, model: str, documents: Sequence[tuple[str, str]] = (), title: str = "") -> Chat:
         """A new chat over documents (id, title). Without a title it takes one from its first question."""
@@ -101,7 +105,7 @@ class Chats:
     def rename(self, chat_id: str, title: str) -> Chat:
         with self._catalog.transaction() as db:
             db.execute("UPDATE chats SET title = ? WHERE id = ?", [unicodedata.normalize("NFC", title.strip()), chat_id])
-            return self.get(chat_id)
+            return self.keep(chat_id)
 
     def set_documents(self, chat_id: str, documents: Sequence[tuple[str, str]]) -> Chat:
         """Choose the documents (id, title) that the next question is about."""
@@ -113,19 +117,35 @@ class Chats:
                     "INSERT INTO chat_documents (chat_id, ordinal, document_id, title) VALUES (?, ?, ?, ?)",
                     [chat_id, ordinal, document_id, title],
                 )
-            return self.get(chat_id)
+            return self.keep(chat_id)
 
     def set_model(self, chat_id: str, model: str) -> Chat:
         """The model that answers from now on."""
         with self._catalog.transaction() as db:
             db.execute("UPDATE chats SET model = ? WHERE id = ?", [model, chat_id])
-            return self.get(chat_id)
+            return self.keep(chat_id)
 
     def remove(self, chat_id: str) -> None:
         """Remove a chat with all its messages."""
         with self._catalog.transaction() as db:
             if db.execute("DELETE FROM chats WHERE id = ?", [chat_id]).rowcount == 0:
                 self.get(chat_id)
+            self._files.remove(chat_id)  # before the rows are gone for good, so that no recovery ever brings it back
+
+    def keep(self, chat_id: str) -> Chat:
+        """Write a chat's file from its rows."""
+        with self._catalog.transaction():  # so that of two threads the later one writes what both changed
+            chat = self.get(chat_id)
+            self._files.save(transcripts.transcribe(chat, self.messages(chat_id)))
+            return chat
+
+    def restore(self, transcript: Transcript) -> Chat:
+        """Rows for what a chat's file holds, in place of those that are there."""
+        chat_id = str(transcript.chat["id"])
+        with self._catalog.transaction() as db:
+            db.execute("DELETE FROM chats WHERE id = ?", [chat_id])
+            transcripts.insert(db, transcript)
+            return self.get(chat_id)
 
     def add_user_message(self, chat_id: str, parent_id: int | None, text: str) -> Message:
         """Save a question under the message it follows; None begins the chat, or a new branch from its beginning."""
@@ -139,7 +159,7 @@ class Chats:
         return self._add(chat_id, parent_id, "assistant", "", "pending", dict(meta or {}))
 
     def keep_text(self, message_id: int, text: str) -> None:
-        """Save what a pending answer has said so far."""
+        """Save what a pending answer has said so far; the file gets it when the answer is done."""
         with self._catalog.transaction() as db:
             db.execute("UPDATE messages SET text = ? WHERE id = ? AND status = 'pending'", [text, message_id])
 
@@ -162,6 +182,7 @@ class Chats:
             for citation in citations:
                 db.table("citations").insert({"message_id": message_id, **asdict(citation)})
             db.execute("UPDATE chats SET updated_at = ? WHERE id = ?", [time.time(), message.chat_id])
+            self.keep(message.chat_id)
             return self.message(message_id)
 
     def message(self, message_id: int) -> Message:
@@ -210,6 +231,7 @@ class Chats:
                 [chat_id, parent_id, role, text, status, json.dumps(meta, ensure_ascii=False), now],
             ).lastrowid
             db.execute("UPDATE chats SET updated_at = ? WHERE id = ?", [now, chat_id])
+            self.keep(chat_id)
             return self.message(int(message_id or 0))
 
     def _messages(self, condition: str, values: Sequence[object]) -> list[Message]:

@@ -58,6 +58,7 @@ def examine(
     if problems and problems[0].kind == "catalog_damaged":
         return problems  # what it says about the rest can't be trusted
     problems += _in_documents(library, deep)
+    problems += _in_chats(library, deep)
     problems += _in_segments(library, deep, stop, progress)
     problems += _left_over(library)
     return problems
@@ -74,6 +75,9 @@ def repair(library: Library, problems: Sequence[Problem]) -> list[Repair]:
         "text_missing": _write_text,
         "text_damaged": _write_text,
         "document_lost": _restore_document,
+        "chat_missing": _write_chat,
+        "chat_damaged": _write_chat,
+        "chat_lost": _restore_chat,
         "segment_missing": _lose_segment,
         "segment_damaged": _lose_segment,
         "segment_orphan": _remove_segment,
@@ -125,6 +129,22 @@ def _in_documents(library: Library, deep: bool) -> Iterator[Problem]:
         except LongshelfError as error:
             if error.kind == "text_damaged":
                 yield Problem(error.kind, error.message, "A disk fault, or another program wrote into the file.", _REPAIR, document_id)
+
+
+def _in_chats(library: Library, deep: bool) -> Iterator[Problem]:
+    for chat in library.chats_without_file():
+        what = f"The chat {chat.title!r} has no file of its own."
+        yield Problem("chat_missing", what, "The file was removed by another program.", _REPAIR, chat.id)
+    lost = library.lost_chats()
+    for chat_id in lost:
+        what = f"The chat {chat_id} is kept, but the catalog has lost it."
+        yield Problem("chat_lost", what, "The program was killed while it was begun.", _REPAIR, chat_id)
+    for chat_id in sorted(set(library.transcripts.ids()).difference(lost)) if deep else ():
+        try:
+            library.transcripts.load(chat_id)
+        except LongshelfError as error:
+            if error.kind == "chat_damaged":
+                yield Problem(error.kind, error.message, "A disk fault, or another program wrote into the file.", _REPAIR, chat_id)
 
 
 def _in_segments(library: Library, deep: bool, stop: Callable[[], bool], progress: Callable[[int, int], None]) -> Iterator[Problem]:
@@ -215,6 +235,25 @@ def _restore_document(library: Library, subject: str) -> str:
     if any(row.id == subject for row in restored):
         return "The document is back."
     return "The document is back already."
+
+
+def _write_chat(library: Library, subject: str) -> str:
+    try:
+        library.chats.keep(subject)
+    except LongshelfError as error:
+        if error.kind != "not_found":
+            raise
+        return "The chat was removed meanwhile."
+    return "The chat was written again from the catalog."
+
+
+def _restore_chat(library: Library, subject: str) -> str:
+    _, unreadable = library.restore_lost_chats()
+    if subject not in unreadable:
+        return "The chat is back."
+    path = library.transcripts.path(subject)
+    durable.replace(path, path.with_name(path.name + ".damaged"))
+    return f"It can't be read; the file is kept as {path.name}.damaged."
 
 
 def _lose_segment(library: Library, subject: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.library import backup
 from engine.library.catalog import Catalog, damaged
-from engine.library.chats import Chats, Message
+from engine.library.chats import Chat, Chats, Message
 from engine.library.counters import Counters
 from engine.library.documents import DocumentRow, Documents
 from engine.library.jobs import Job, Jobs
@@ -19,6 +20,7 @@ from engine.library.memory import Memory
 from engine.library.parts import Parts
 from engine.library.search import Search
 from engine.library.texts import TextRecord, Texts
+from engine.library.transcripts import Transcripts
 from engine.store import durable
 from engine.store.store import Store
 
@@ -37,6 +39,8 @@ class Settled:
     restored: list[DocumentRow]
     unqueued: list[DocumentRow]
     unreadable_texts: list[str]
+    chats: list[Chat]
+    unreadable_chats: list[str]
     removals: int
     temporaries: int
 
@@ -51,13 +55,14 @@ class Library:
         self.home = home
         self.catalog = catalog
         self.store = Store(home.segments, floor)
-        self.texts = Texts(home.root / "texts")
+        self.texts = Texts(home.texts)
+        self.transcripts = Transcripts(home.chats)
         self.counters = Counters(catalog)
         self.documents = Documents(catalog, self.texts)
         self.parts = Parts(catalog, self.texts, self.documents)
         self.joins = Joins(catalog, self.parts)
         self.jobs = Jobs(catalog)
-        self.chats = Chats(catalog)
+        self.chats = Chats(catalog, self.transcripts)
         self.search = Search(catalog)
         self.memory = Memory(catalog, self.store, self.texts, self.parts, self.joins, self.counters)
 
@@ -69,7 +74,7 @@ class Library:
         would look like an empty shelf.
         """
         if _is_lost(home):
-            raise damaged(home.catalog, "it is missing, though texts or a backup of it are there")
+            raise damaged(home.catalog, "it is missing, though texts, chats or a backup of it are there")
         return Library(home, Catalog.open(home.catalog), floor)
 
     def close(self) -> None:
@@ -80,17 +85,21 @@ class Library:
         """Put in order what a killed engine left. For the holder of the writer lock, before anything else is changed."""
         removals = self.memory.finish_removals()
         restored, unreadable = self.restore_lost()
+        chats, unreadable_chats = self.restore_lost_chats()
+        with suppress(LongshelfError):  # a full disk, say: the doctor tells which chats have no file
+            for chat in self.chats_without_file():
+                self.chats.keep(chat.id)
         messages = self.chats.fail_interrupted()
         jobs = self.jobs.requeue_interrupted()
         temporaries = self.sweep_temporaries()
         alive = {job.document_id for job in self.jobs.all()}
         unqueued = [row for row in self.documents.all() if row.state in _UNFINISHED_STATES and row.id not in alive]
-        return Settled(messages, jobs, restored, unqueued, unreadable, removals, temporaries)
+        return Settled(messages, jobs, restored, unqueued, unreadable, chats, unreadable_chats, removals, temporaries)
 
     def temporaries(self) -> list[Path]:
         """Files a killed process was still writing. Only for the holder of the writer lock: they may be another's work otherwise."""
         beside_catalog = [path for path in self.home.root.iterdir() if durable.is_abandoned(path)]
-        return [*beside_catalog, *self.texts.temporaries(), *self.store.temporaries()]
+        return [*beside_catalog, *self.texts.temporaries(), *self.transcripts.temporaries(), *self.store.temporaries()]
 
     def sweep_temporaries(self) -> int:
         """Remove them; returns how many."""
@@ -140,6 +149,31 @@ class Library:
                 self.jobs.add(document_id, entry.model)
             return self.documents.set_state(document_id, "queued")
 
+    def lost_chats(self) -> list[str]:
+        """Ids of chats that have a file but no row. Those that were removed have neither."""
+        rows = {row["id"] for row in self.catalog.rows("SELECT id FROM chats")}
+        return [chat_id for chat_id in self.transcripts.ids() if chat_id not in rows]
+
+    def restore_lost_chats(self) -> tuple[list[Chat], list[str]]:
+        """Bring back the rows of lost chats. Returns the chats, and the ids of those whose file is damaged."""
+        restored: list[Chat] = []
+        unreadable: list[str] = []
+        for chat_id in self.lost_chats():
+            try:
+                with self.catalog.transaction():
+                    if self.catalog.row("SELECT 1 FROM chats WHERE id = ?", [chat_id]) is None:  # it was not just begun
+                        restored.append(self.chats.restore(self.transcripts.load(chat_id)))
+            except LongshelfError as error:
+                if error.kind == "chat_damaged":
+                    unreadable.append(chat_id)
+                elif error.kind != "chat_missing":  # removed just now
+                    raise
+        return restored, unreadable
+
+    def chats_without_file(self) -> list[Chat]:
+        """Chats whose file is missing, such as those that an earlier version began."""
+        return [chat for chat in self.chats.all() if not self.transcripts.path(chat.id).exists()]
+
     def text_record(self, document_id: str) -> TextRecord:
         """What a document's file in texts/ should hold, from its rows."""
         assignments: dict[str, Any] = {}
@@ -152,4 +186,5 @@ class Library:
 def _is_lost(home: Home) -> bool:
     if home.catalog.exists() and home.catalog.stat().st_size > 0:
         return False
-    return backup.backup_path(home.catalog).exists() or next(Texts(home.root / "texts").ids(), None) is not None
+    kept = (next(records.ids(), None) for records in (Texts(home.texts), Transcripts(home.chats)))
+    return backup.backup_path(home.catalog).exists() or any(kept)

@@ -1,8 +1,9 @@
 """Making the catalog again when its file is damaged or gone.
 
-What there is to work with: the daily backup (chats as of then), what can still be read in the damaged file (chats since), the texts
-(documents and how they are cut), and the segment files, which say themselves what they are. No model is needed and nothing is read
-again. The new catalog is built beside the old one and takes its place in one step; the damaged file is kept.
+What there is to work with: the texts (documents and how they are cut), the files of the chats, and the segment files, which say
+themselves what they are. Where one of them is damaged too, the daily backup and what can still be read in the damaged catalog stand
+in. No model is needed and nothing is read again. The new catalog is built beside the old one and takes its place in one step; the
+damaged file is kept.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ _CHAT_TABLES = ("chats", "chat_documents", "messages", "citations", "counters")
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What came back. aside: where the damaged file is kept; chats_complete: whether all chats could be read from it;
-    unreadable_texts: ids of documents whose kept text is damaged too and that are lost unless their source is added again."""
+    """What came back. aside: where the damaged file is kept; unreadable_texts: ids of documents whose kept text is damaged too and
+    that are lost unless their source is added again; unreadable_chats: ids of chats whose file is damaged and that are lost, or as
+    old as what stood in for it."""
 
     aside: Path | None
     backup_used: bool
@@ -43,8 +45,8 @@ class Rebuilt:
     parts_ready: int
     segments: int
     chats: int
-    chats_complete: bool
     unreadable_texts: list[str]
+    unreadable_chats: list[str]
 
 
 def rebuild(home: Home, floor: int | None = None) -> Rebuilt:
@@ -66,7 +68,8 @@ def _build(home: Home, fresh: Path, floor: int | None) -> Rebuilt:
     """The new catalog under a temporary name, closed and in one file."""
     library, backup_used = _begin(home, fresh, floor)
     with closing(library):
-        complete = _salvage_chats(home.catalog, library)
+        _salvage_chats(home.catalog, library)
+        unreadable_chats = _restore_chats(library)
         segments = _find_segments(library)
         unreadable = _restore_documents(library)
         library.chats.fail_interrupted()
@@ -81,8 +84,8 @@ def _build(home: Home, fresh: Path, floor: int | None) -> Rebuilt:
             parts_ready=sum(entry.parts_ready for entry in progress),
             segments=segments,
             chats=len(library.chats.all()),
-            chats_complete=complete,
             unreadable_texts=unreadable,
+            unreadable_chats=unreadable_chats,
         )
 
 
@@ -145,10 +148,36 @@ def _restore_over_backup(library: Library, document_id: str) -> None:
         library.restore_parts(record)
 
 
-def _salvage_chats(path: Path, library: Library) -> bool:
-    """Chats as far as the damaged file still gives them, over those of the backup; whether it gave all."""
+def _restore_chats(library: Library) -> list[str]:
+    """Chats as their files have them; returns the ids of unreadable files, where what came back so far stays."""
+    kept, unreadable = library.transcripts, []
+    there = {chat.id for chat in library.chats.all()}
+    if kept.folder.exists():  # else all chats are from before they had files
+        for chat_id in there.difference(kept.ids()):  # removed since the backup
+            library.chats.remove(chat_id)
+    for chat_id in kept.ids():
+        try:
+            library.chats.restore(kept.load(chat_id))
+        except LongshelfError as error:
+            if error.kind != "chat_damaged":
+                raise
+            unreadable.append(chat_id)
+            if chat_id in there:
+                _keep_aside(kept.path(chat_id))
+                library.chats.keep(chat_id)
+    return unreadable
+
+
+def _keep_aside(path: Path) -> None:
+    """A second name for a damaged file that is about to be replaced: a person may still make something of it."""
+    if not (aside := path.with_name(path.name + ".damaged")).exists():
+        durable.keep_aside(path, aside)
+
+
+def _salvage_chats(path: Path, library: Library) -> None:
+    """Chats as far as the damaged file still gives them, over those of the backup."""
     if not path.exists():
-        return False
+        return
     # A copy: reading folds the write-ahead log into the file, and the damaged one is to stay as it was found.
     copy = durable.temporary_beside(path)
     try:
@@ -171,7 +200,6 @@ def _salvage_chats(path: Path, library: Library) -> bool:
             for row in sorted(rows, key=lambda row: str(row.get("id", "")).zfill(20)):  # a message after the one it answers
                 with suppress(sqlite3.IntegrityError):  # a row that lost what it belongs to
                     _keep_row(db, table, row)
-    return complete
 
 
 def _readable_rows(path: Path, table: str, backwards: bool = False) -> tuple[list[dict[str, Any]], bool]:

@@ -99,7 +99,8 @@ def paths(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         "models": home.models,
         "segments": home.segments,
         "catalog": home.catalog,
-        "texts": home.root / "texts",
+        "texts": home.texts,
+        "chats": home.chats,
         "log": home.log,
     }
     return {

@@ -12,6 +12,7 @@ from engine.answering.reader import surplus
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
 from engine.library.chats import Message
+from engine.library.transcripts import Transcripts
 from engine.shelf import Call, Shelf
 from tests.engine.books import Row, add, ask, book, listen
 
@@ -215,6 +216,18 @@ def test_the_question_is_saved_before_the_engine_sees_it(tiny_shelf: Shelf, docu
 
     ask(tiny_shelf, document, call=listen([], look), question="Who keeps lamp 2.3?")
     assert seen == [("user", "Who keeps lamp 2.3?", "complete"), ("assistant", "", "pending")]
+
+
+def test_the_question_is_in_the_file_of_its_chat_before_the_engine_answers(tiny_shelf: Shelf, document: str) -> None:
+    seen: list[str] = []
+
+    def look(name: str, data: Row) -> None:
+        if name == "started":
+            kept = Transcripts(tiny_shelf.home.chats).load(data["chat"])
+            seen.extend(message["text"] for message in kept.messages)
+
+    ask(tiny_shelf, document, call=listen([], look), question="Who keeps lamp 2.3?")
+    assert seen == ["Who keeps lamp 2.3?", ""]
 
 
 def test_the_answer_is_saved_with_its_numbers_and_sources(tiny_shelf: Shelf, document: str) -> None:

@@ -74,6 +74,16 @@ def test_a_damaged_catalog_is_made_again_from_what_is_kept(shelf: Longshelf) -> 
     assert shelf("ask", "book", "Who?", "--max-tokens", 4, "--json").json["document_tokens_prefilled"] == 0
 
 
+def test_chats_outlive_a_catalog_that_is_destroyed(shelf: Longshelf) -> None:
+    asked = shelf("ask", "book", "Who keeps lamp 1.3?", "--max-tokens", 4, "--json").json
+    before = shelf("chats", "show", asked["chat"], "--json").json
+    shelf.home.catalog.write_bytes(b"no database" * 1000)
+    shelf.home.catalog.with_name("catalog.backup.db").unlink()
+    assert shelf("doctor", "--repair", "--json").json["rebuilt"]["chats"] == 1
+    assert shelf("chats", "show", asked["chat"], "--json").json == before
+    assert shelf("doctor", "--deep", "--json").json["problems"] == []
+
+
 def test_gc_removes_nothing_that_is_needed(shelf: Longshelf) -> None:
     done = shelf("gc", "--json")
     assert (done.status, done.json) == (0, {"segments": 0, "bytes": 0, "temporaries": 0})
@@ -84,4 +94,5 @@ def test_paths_tell_where_everything_lies(shelf: Longshelf) -> None:
     places = shelf("paths", "--json").json
     assert places["home"]["path"] == str(shelf.home.root)
     assert places["segments"]["bytes"] == sum(path.stat().st_size for path in shelf.home.segments.rglob("*") if path.is_file())
+    assert [places[name]["path"] for name in ("texts", "chats")] == [str(shelf.home.texts), str(shelf.home.chats)]
     assert str(shelf.home.models) in shelf("paths").out

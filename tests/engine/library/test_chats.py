@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 
 from engine.errors import LongshelfError
 from engine.library.chats import Chat, Citation, title_from
 from engine.library.library import Library
+from engine.library.transcripts import Transcript
 
 QUOTE = Citation(1, "ab12cd34", "Moby-Dick", 0, 8, 15, 3, "Loomings", 12, "Ishmael", 0.8)
 
@@ -101,3 +104,61 @@ def test_a_removed_chat_is_gone_with_its_messages(library: Library, chat: Chat) 
             gone()
         assert caught.value.kind == "not_found"
     assert library.search.find_messages("speaks") == []
+
+
+def kept(library: Library, chat: Chat) -> Transcript:
+    return library.transcripts.load(chat.id)
+
+
+def test_every_change_is_in_the_file_of_the_chat(library: Library, chat: Chat) -> None:
+    assert kept(library, chat).documents == [["ab12cd34", "Moby-Dick"]]
+    asked = library.chats.add_user_message(chat.id, None, "Who speaks?")
+    assert [message["text"] for message in kept(library, chat).messages] == ["Who speaks?"]
+    answer = library.chats.add_assistant_message(chat.id, asked.id)
+    library.chats.finish_message(answer.id, "Ishmael.", "complete", {"ttft_s": 0.5}, [QUOTE])
+    said = kept(library, chat).messages[1]
+    assert (said["text"], said["status"], said["meta"], said["citations"]) == ("Ishmael.", "complete", {"ttft_s": 0.5}, [asdict(QUOTE)])
+    library.chats.rename(chat.id, "Mine")
+    library.chats.set_model(chat.id, "better")
+    library.chats.set_documents(chat.id, [("2", "Two")])
+    assert (kept(library, chat).chat["title"], kept(library, chat).chat["model"]) == ("Mine", "better")
+    assert kept(library, chat).documents == [["2", "Two"]]
+
+
+def test_the_file_goes_with_the_chat(library: Library, chat: Chat) -> None:
+    library.chats.remove(chat.id)
+    assert list(library.transcripts.ids()) == []
+
+
+def test_a_change_that_cannot_be_kept_in_the_file_is_not_made(library: Library, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(transcript: Transcript) -> None:
+        raise LongshelfError("disk_full", "The disk is full.")
+
+    monkeypatch.setattr(library.transcripts, "save", full)
+    with pytest.raises(LongshelfError):
+        library.chats.add_user_message(chat.id, None, "Who speaks?")
+    assert library.chats.messages(chat.id) == []
+
+
+def test_a_chat_is_restored_as_its_file_has_it(library: Library, chat: Chat) -> None:
+    asked = library.chats.add_user_message(chat.id, None, "Who speaks?")
+    answer = library.chats.add_assistant_message(chat.id, asked.id)
+    library.chats.finish_message(answer.id, "Ishmael.", "complete", {"ttft_s": 0.5}, [QUOTE])
+    before = (library.chats.get(chat.id), library.chats.messages(chat.id))
+    transcript = kept(library, chat)
+    library.chats.remove(chat.id)
+    library.chats.restore(transcript)
+    assert (library.chats.get(chat.id), library.chats.messages(chat.id)) == before
+
+
+def test_a_restored_message_whose_number_is_taken_gets_another(library: Library, chat: Chat) -> None:
+    asked = library.chats.add_user_message(chat.id, None, "Who speaks?")
+    transcript = kept(library, chat)
+    answer = {**transcript.messages[0], "id": asked.id + 1, "parent_id": asked.id, "role": "assistant", "text": "Ishmael."}
+    other = library.chats.create("tiny")
+    taken = library.chats.add_user_message(other.id, None, "Elsewhere?")
+    assert taken.id == answer["id"]
+    library.chats.restore(Transcript(transcript.chat, transcript.documents, [*transcript.messages, answer]))
+    first, second = library.chats.messages(chat.id)
+    assert (first.id, second.parent_id, second.text) == (asked.id, asked.id, "Ishmael.")
+    assert library.chats.messages(other.id) == [taken]

@@ -140,6 +140,40 @@ def test_a_lost_document_whose_text_is_damaged_is_kept_aside(library: Library) -
     assert library.texts.path(row.id).with_name(f"{row.id}.json.damaged").read_text() == "{"
 
 
+def test_a_chat_without_a_file_gets_it_again(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    library.chats.add_user_message(chat.id, None, "Who speaks?")
+    saved = library.transcripts.load(chat.id)
+    library.transcripts.path(chat.id).unlink()
+    assert kinds(library) == ["chat_missing"]
+    mend(library)
+    assert library.transcripts.load(chat.id) == saved
+    flip(library.transcripts.path(chat.id), 150)
+    assert kinds(library) == []
+    assert kinds(library, deep=True) == ["chat_damaged"]
+    mend(library, deep=True)
+    assert library.transcripts.load(chat.id) == saved
+
+
+def test_a_chat_the_catalog_lost_is_brought_back(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    asked = library.chats.add_user_message(chat.id, None, "Who speaks?")
+    with library.catalog.transaction() as db:
+        db.execute("DELETE FROM chats")
+    assert kinds(library) == ["chat_lost"]
+    assert mend(library) == ["The chat is back."]
+    assert library.chats.messages(chat.id) == [asked]
+
+
+def test_a_lost_chat_whose_file_is_damaged_is_kept_aside(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    with library.catalog.transaction() as db:
+        db.execute("DELETE FROM chats")
+    library.transcripts.path(chat.id).write_text("{")
+    mend(library)
+    assert library.transcripts.path(chat.id).with_name(f"{chat.id}.json.damaged").read_text() == "{"
+
+
 def test_rows_that_belong_to_nothing_are_removed(library: Library) -> None:
     row = add_and_remember(library, ONE)
     other = Database(library.home.catalog)

@@ -27,12 +27,12 @@ def test_what_was_under_way_is_put_in_order(library: Library) -> None:
     chat = library.chats.create("tiny")
     asked = library.chats.add_user_message(chat.id, None, "Who?")
     library.chats.add_assistant_message(chat.id, asked.id)
-    for folder in (library.home.root, library.texts.folder):
+    for folder in (library.home.root, library.texts.folder, library.transcripts.folder):
         abandon(folder)
     settled = library.settle()
     assert [job.state for job in settled.jobs] == ["queued"]
     assert [message.status for message in settled.messages] == ["failed"]
-    assert settled.temporaries == 2
+    assert settled.temporaries == 3
     assert settled.unqueued == []
 
 
@@ -79,10 +79,38 @@ def test_a_text_that_cannot_be_read_is_told_and_left(library: Library) -> None:
     assert library.texts.path(row.id).exists()
 
 
+def test_a_chat_whose_row_is_lost_comes_back(library: Library) -> None:
+    chat = library.chats.create("tiny", [("ab12cd34", "Moby-Dick")])
+    with library.catalog.transaction() as db:
+        db.execute("DELETE FROM chats")
+    assert library.settle().chats == [chat]
+    assert library.chats.all() == [chat]
+
+
+def test_a_chat_whose_file_cannot_be_read_is_told_and_left(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    with library.catalog.transaction() as db:
+        db.execute("DELETE FROM chats")
+    library.transcripts.path(chat.id).write_text("{")
+    assert library.settle().unreadable_chats == [chat.id]
+    assert library.transcripts.path(chat.id).exists()
+
+
+def test_a_chat_of_an_earlier_version_gets_a_file(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    library.transcripts.path(chat.id).unlink()
+    library.settle()
+    assert library.transcripts.load(chat.id).chat["id"] == chat.id
+
+
+@pytest.mark.parametrize("kept", ["document", "chat"])
 @pytest.mark.parametrize("emptied", [True, False])
-def test_a_catalog_that_is_gone_is_not_taken_for_an_empty_shelf(tmp_path: Path, emptied: bool) -> None:
+def test_a_catalog_that_is_gone_is_not_taken_for_an_empty_shelf(tmp_path: Path, emptied: bool, kept: str) -> None:
     library = open_library(tmp_path / "home")
-    library.documents.add(new())
+    if kept == "document":
+        library.documents.add(new())
+    else:
+        library.chats.create("tiny")
     library.close()
     if emptied:
         library.home.catalog.write_bytes(b"")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.library.backup import backup_path
 from engine.library.catalog import Catalog
+from engine.library.chats import Chat, Citation, Message
 from engine.library.library import Library
 from engine.library.recovery import rebuild
 from tests.engine.library.shelf import PREAMBLE_DIGEST, add, add_and_remember, flip, new, open_library, pieces, remember
@@ -56,7 +58,7 @@ def test_documents_parts_and_segments_come_back_without_a_backup(root: Path) -> 
     destroy(root)
     result = rebuild(Home(root), floor=0)
     assert (result.documents, result.parts, result.parts_ready, result.segments) == (2, 4, 3, 6)
-    assert (result.backup_used, result.chats, result.chats_complete, result.unreadable_texts) == (False, 0, False, [])
+    assert (result.backup_used, result.unreadable_texts) == (False, [])
     library = open_library(root)
     library.catalog.check(deep=True)
     assert titles(library) == {"Moby-Dick": "ready", "Half": "queued"}
@@ -78,9 +80,99 @@ def test_the_damaged_file_is_kept_as_it_was_found(root: Path) -> None:
     assert aside.read_bytes() == before
 
 
-def test_chats_come_back_from_the_backup(root: Path) -> None:
+def snapshot(library: Library) -> list[tuple[Chat, list[Message]]]:
+    return [(chat, library.chats.messages(chat.id)) for chat in library.chats.all()]
+
+
+@pytest.mark.parametrize("backed_up", [False, True])
+def test_chats_come_back_as_they_were_though_nothing_of_the_catalog_is_left(root: Path, backed_up: bool) -> None:
+    library = open_library(root)
+    (old,) = library.chats.all()
+    if backed_up:
+        library.catalog.back_up_daily()
+    asked = library.chats.add_user_message(old.id, library.chats.newest_path(old.id)[-1].id, "And then?")
+    answer = library.chats.add_assistant_message(old.id, asked.id, {"mode": "exact"})
+    cited = [Citation(1, "ab12cd34", "Moby-Dick", 0, 8, 15, 3, "Loomings", 12, "Ishmael", 0.8)]
+    library.chats.finish_message(answer.id, "“Call me Ishmael.” 이슈메일", "complete", {"ttft_s": 0.5}, cited)
+    library.chats.rename(old.id, "Mine")
+    talk(library, "What happened then?")
+    before = snapshot(library)
+    library.close()
+    destroy(root)
+    result = rebuild(Home(root), floor=0)
+    assert (result.chats, result.unreadable_chats) == (2, [])
+    library = open_library(root)
+    assert snapshot(library) == before
+    assert [hit.message_id for hit in library.search.find_messages("이슈메일")] == [answer.id]
+    library.close()
+
+
+def test_a_chat_that_was_removed_does_not_come_back(root: Path) -> None:
+    library = open_library(root)
+    talk(library, "What happened then?")
+    library.catalog.back_up_daily()
+    library.chats.remove(next(chat.id for chat in library.chats.all() if chat.title == "Who speaks?"))
+    library.close()
+    destroy(root)
+    rebuild(Home(root), floor=0)
+    library = open_library(root)
+    assert questions(library) == ["What happened then?"]
+    library.close()
+
+
+def test_a_question_that_was_not_yet_answered_comes_back_as_one_that_failed(root: Path) -> None:
+    library = open_library(root)
+    chat = library.chats.create("tiny")
+    asked = library.chats.add_user_message(chat.id, None, "Under way?")
+    library.chats.add_assistant_message(chat.id, asked.id)
+    library.close()
+    destroy(root)
+    rebuild(Home(root), floor=0)
+    library = open_library(root)
+    assert [(message.text, message.status) for message in library.chats.messages(chat.id)] == [("Under way?", "complete"), ("", "failed")]
+    library.close()
+
+
+def test_the_backup_stands_in_for_a_damaged_file_which_is_kept_aside(root: Path) -> None:
     library = open_library(root)
     library.catalog.back_up_daily()
+    (chat,) = library.chats.all()
+    library.chats.rename(chat.id, "Later")
+    path = library.transcripts.path(chat.id)
+    flip(path, 200)
+    damaged = path.read_bytes()
+    library.close()
+    destroy(root)
+    assert rebuild(Home(root), floor=0).unreadable_chats == [chat.id]
+    library = open_library(root)
+    assert questions(library) == ["Who speaks?"]
+    assert library.transcripts.load(chat.id).chat["title"] == "Who speaks?"
+    assert path.with_name(path.name + ".damaged").read_bytes() == damaged
+    library.close()
+
+
+def test_a_damaged_file_that_nothing_stands_in_for_is_told_and_left(root: Path) -> None:
+    library = open_library(root)
+    (chat,) = library.chats.all()
+    flip(library.transcripts.path(chat.id), 200)
+    library.close()
+    destroy(root)
+    assert rebuild(Home(root), floor=0).unreadable_chats == [chat.id]
+    library = open_library(root)
+    assert questions(library) == []
+    assert library.transcripts.path(chat.id).exists()
+    library.close()
+
+
+def forget_files(library: Library) -> None:
+    """A home of an earlier version, whose chats had no files."""
+    shutil.rmtree(library.transcripts.folder)
+
+
+def test_chats_from_before_they_had_files_come_back_from_the_backup(root: Path) -> None:
+    library = open_library(root)
+    library.catalog.back_up_daily()
+    forget_files(library)
     library.close()
     destroy(root)
     result = rebuild(Home(root), floor=0)
@@ -92,11 +184,12 @@ def test_chats_come_back_from_the_backup(root: Path) -> None:
     library.close()
 
 
-def test_chats_since_the_backup_come_back_from_the_damaged_file(root: Path) -> None:
+def test_chats_from_before_they_had_files_come_back_from_the_damaged_file(root: Path) -> None:
     library = open_library(root)
     library.catalog.back_up_daily()
     talk(library, "What happened then?")
     library.chats.remove(library.chats.all()[1].id)
+    forget_files(library)
     page = library.catalog.rows("SELECT rootpage FROM sqlite_master WHERE name = 'documents'")[0]["rootpage"]
     library.close()
     content = bytearray((root / "catalog.db").read_bytes())
@@ -104,8 +197,7 @@ def test_chats_since_the_backup_come_back_from_the_damaged_file(root: Path) -> N
     (root / "catalog.db").write_bytes(content)
     with pytest.raises(LongshelfError):
         open_library(root)
-    result = rebuild(Home(root), floor=0)
-    assert result.chats_complete
+    rebuild(Home(root), floor=0)
     library = open_library(root)
     assert questions(library) == ["What happened then?"]  # the removed one stays removed
     assert [message.status for message in library.chats.messages(library.chats.all()[0].id)] == ["complete", "complete"]
