@@ -23,6 +23,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_COMMON = ("utf-8", "utf-16", "cp949", "euc-kr", "shift_jis", "euc-jp", "gb18030", "big5", "latin-1", "cp1252", "cp1251", "koi8-r")
 _WIDE = re.compile(r"^utf[-_]?(16|32)", re.IGNORECASE)
 _IN_USE = re.compile(  # what texts are made of: letters and punctuation of living scripts, no controls, private or unassigned ones
     "[\t\n\r\f\x20-\x7e\u00a0-\u024f\u0370-\u052f\u0590-\u06ff\u0900-\u097f\u0e00-\u0e7f\u1100-\u11ff\u1e00-\u1eff\u2010-\u203b"
@@ -59,7 +60,7 @@ def decode(data: bytes, name: str, encoding: str | None = None, fallback: str | 
     """The text of a file's bytes, without byte-order mark.
 
     name: for messages; encoding: overrides the guess; fallback: takes the place of guessing where the bytes are neither marked nor
-    Unicode. Raises LongshelfError("undecodable"): no encoding fits, the one asked for is unknown, or it doesn't fit.
+    Unicode. Raises LongshelfError "undecodable" (no encoding fits, or the one asked for doesn't) or "usage" (it is unknown).
     """
     decoded = _as_asked(data, name, encoding) if encoding else _guess(data, fallback)
     if decoded is None:
@@ -69,12 +70,12 @@ def decode(data: bytes, name: str, encoding: str | None = None, fallback: str | 
 
 
 def check_known(encoding: str) -> None:
-    """Raises LongshelfError("undecodable") if there is no such text encoding."""
+    """Raises LongshelfError("usage") if there is no such text encoding."""
     try:
         "a".encode(encoding)  # decoding nothing would not even look the name up
     except (LookupError, ValueError) as error:
-        message = f"“{encoding}” is no encoding that is known here."
-        raise LongshelfError("undecodable", message, "Try utf-8, cp949, shift_jis or latin-1.") from error
+        message = f"There is no text encoding “{encoding}”."
+        raise LongshelfError("usage", message, f"Common ones are {', '.join(_COMMON)}.") from error
 
 
 def is_wide(encoding: str) -> bool:

@@ -77,7 +77,7 @@ def read_text(
     """Read one file. `name` is for messages; `encoding` and `fallback` as for `encodings.decode`.
 
     Raises LongshelfError: "not_found", "unreadable", "no_text" (empty), "unsupported" (a format with a name, such as PDF; a pipe or
-    device), "binary", "too_large", "undecodable"; Stopped.
+    device), "binary", "too_large", "undecodable", "usage" (no such encoding); Stopped.
     """
     data = _read(path, name, encoding, limit, stop)
     decoded = encodings.decode(data, name, encoding, fallback)

@@ -29,7 +29,7 @@ def read_folder(
 ) -> Document:
     """Read a folder. `encoding` is for the files that are neither UTF-8 nor marked; progress(name, files done, files in all).
 
-    Raises LongshelfError "no_text" (nothing to take), "unreadable", "too_large", "undecodable" (no such encoding), and Stopped.
+    Raises LongshelfError "no_text" (nothing to take), "unreadable", "too_large", "usage" (no such encoding), and Stopped.
     """
     name = unicodedata.normalize("NFC", shown(root.name or root))
     if encoding:

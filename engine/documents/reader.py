@@ -28,7 +28,8 @@ def read(
 
     encoding: a codec name that overrides the guess (in a folder: for files that are neither UTF-8 nor marked). progress(name, done,
     total) counts files of a folder, or one file. stop() is asked often.
-    Raises LongshelfError: "not_found", "unreadable", "no_text", "binary", "unsupported", "special", "too_large", "undecodable"; Stopped.
+    Raises LongshelfError: "not_found", "unreadable", "no_text", "binary", "unsupported", "special", "too_large", "undecodable",
+    "usage" (there is no such encoding); Stopped.
     """
     path = Path(os.path.abspath(os.path.expanduser(path)))
     name = unicodedata.normalize("NFC", shown(path.name or path))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.documents import encodings
 from engine.documents.document import Document
 from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
@@ -35,6 +36,8 @@ def add(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     paths = [Path(os.path.abspath(os.path.expanduser(path))) for path in params.get("paths", [])]
     if not paths:
         raise LongshelfError("usage", "Nothing was named to add.", "Name a file or a folder.")
+    if params.get("encoding"):
+        encodings.check_known(params["encoding"])
     if params.get("read", True):  # no model, a damaged one or an impossible size: said before anything is read
         installed = shelf.models.open(params.get("model"))
         part_limit(params.get("part_tokens"), installed.card.part_tokens, installed.config.window)
@@ -82,6 +85,7 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     if not params.get("read", True):
         with shelf.adding:
             row = _row_for(shelf, document, wants_reading=False)
+        _forget_unneeded(shelf)
         shelf.publish("documents", {"documents": [document_row(shelf, row)]})
         return Taken(row, started)
     model, _ = shelf.model(params.get("model"))
@@ -92,6 +96,7 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
         assigned = shelf.library.parts.of(row.id, model.namespace)
         if not assigned or params.get("part_tokens"):
             assigned = assign_parts(shelf, model, row, params.get("part_tokens"))
+            _forget_unneeded(shelf)
         if all(part.state == "ready" for part in assigned):
             return Taken(shelf.library.documents.set_state(row.id, "ready"), started)
         job = shelf.library.jobs.add(row.id, model.name)
@@ -105,6 +110,11 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     row = shelf.library.documents.get(row.id)
     call.emit("document", document_row(shelf, row))
     return Taken(row, started, job, held)
+
+
+def _forget_unneeded(shelf: Shelf) -> None:
+    """Remove what only a document's old content, or its old parts, had."""
+    shelf.model_thread.run(shelf.library.memory.collect, urgent=True)
 
 
 def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
@@ -128,9 +138,8 @@ def _row_for(shelf: Shelf, document: Document, wants_reading: bool) -> DocumentR
     for old in library.documents.with_path(document.path):
         if old.source_digest != document.source_digest or old.encoding != document.encoding:
             shelf.queue.give_up(old.id)
+            library.parts.drop(old.id)  # first: what was read of the old text never stands beside the new one
             row = library.documents.replace_content(old.id, new)
-            for part in {part.namespace for part in library.parts.of(old.id)}:
-                library.memory.unassign(old.id, part)
             return library.documents.set_state(row.id, *state)
         return old
     return library.documents.add(new, *state)

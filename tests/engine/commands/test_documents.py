@@ -94,6 +94,15 @@ def test_an_impossible_part_size_is_wrong_usage(longshelf: Longshelf, tmp_path: 
     assert (done.status, done.json["error"]["kind"]) == (2, "usage")
 
 
+@pytest.mark.parametrize("command", ["add", "show"])
+def test_an_unknown_encoding_is_wrong_usage(longshelf: Longshelf, tmp_path: Path, command: str) -> None:
+    done = longshelf(command, book(tmp_path, 1), "--encoding", "klingon", "--json")
+    assert (done.status, done.json["error"]["kind"]) == (2, "usage")
+    assert "klingon" in done.err
+    assert "cp949" in done.json["error"]["hint"]
+    assert longshelf("list", "--json").json == {"documents": []}
+
+
 # ---- list ----
 
 

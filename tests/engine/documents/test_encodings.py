@@ -6,7 +6,7 @@ import codecs
 
 import pytest
 
-from engine.documents.encodings import decode, looks_wide
+from engine.documents.encodings import _COMMON, check_known, decode, looks_wide
 from engine.errors import LongshelfError
 
 KOREAN = "오늘도 또 우리 수탉이 막 쫓기었다. 내가 점심을 먹고 나무를 하러 갈 양으로 나올 때이었다.\n"
@@ -100,7 +100,14 @@ def test_a_fallback_gives_way_to_utf8_and_comes_before_guessing() -> None:
 def test_an_unknown_encoding_is_named_in_the_error(name: str) -> None:
     with pytest.raises(LongshelfError, match=name) as caught:
         decode(b"text", "notes.txt", name)
-    assert caught.value.kind == "undecodable"
+    assert caught.value.kind == "usage"
+    for common in ("utf-8", "cp949", "shift_jis", "gb18030", "latin-1"):
+        assert common in caught.value.hint
+
+
+def test_every_encoding_that_is_suggested_is_known() -> None:
+    for name in _COMMON:
+        check_known(name)
 
 
 def test_bytes_that_do_not_fit_the_asked_encoding_are_shown() -> None:

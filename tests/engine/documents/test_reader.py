@@ -115,7 +115,7 @@ def test_an_encoding_can_be_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, "a.txt", "ÇÑ±Û".encode("latin-1"))
     assert read(path).text == "한글"
     assert read(path, encoding="latin-1").text == "ÇÑ±Û"
-    assert refused(path, encoding="nonsense").kind == "undecodable"
+    assert refused(path, encoding="nonsense").kind == "usage"
 
 
 def test_a_link_that_is_added_itself_is_followed(tmp_path: Path) -> None:
