@@ -112,18 +112,18 @@ def _paid(ranges: Sequence[tuple[int, int]], offsets: Sequence[tuple[int, int]],
 
 
 def _wording(text: str, ranges: Sequence[tuple[int, int]], answer: str, question: str) -> list[float]:
-    """How much of the answer's words each range holds, a word weighing more the fewer ranges have it; words of the question count half."""
+    """How much of the answer's words each range holds, a word weighing more the fewer ranges have it; words of the question count little."""
     asked = set(_words(question))
     bags = [set(_words(text[low:high])) for low, high in ranges]
     frequency = Counter(word for bag in bags for word in bag)
     weight = {
-        word: math.log(1 + len(ranges) / frequency[word]) * (0.5 if word in asked else 1.0)
+        word: math.log(1 + len(ranges) / frequency[word]) * (0.2 if word in asked else 1.0)
         for word in set(_words(answer))
         if frequency[word]
     }
     for word in asked - weight.keys():
         if frequency[word]:
-            weight[word] = 0.25 * math.log(1 + len(ranges) / frequency[word])
+            weight[word] = 0.1 * math.log(1 + len(ranges) / frequency[word])
     total = sum(weight.values())
     return [sum(weight.get(word, 0.0) for word in bag) / total if total else 0.0 for bag in bags]
 
