@@ -15,7 +15,9 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     add = commands.add_parser("add", parents=[output], help="read files and folders, and remember them")
     add.add_argument("paths", nargs="+", metavar="PATH", help="a text, Markdown or source file, or a folder of them")
     add.add_argument("--model", metavar="M", help="read with this model (default: the current one)")
-    add.add_argument("--encoding", metavar="E", help="the text's encoding, where the guess is wrong (cp949, shift_jis, latin-1 …)")
+    add.add_argument(
+        "--encoding", metavar="E", help="the text's encoding, where the guess is wrong (cp949, shift_jis …); holds until another is named"
+    )
     add.add_argument("--part-tokens", type=int, metavar="N", help="largest part, in tokens")
     add.add_argument("--no-read", action="store_true", help="keep the text only; no model needed")
     add.add_argument("--yes", action="store_true", help="don't ask where a document takes more than 5 GB (a script isn't asked)")

@@ -16,7 +16,8 @@ from engine.library.texts import TextRecord, Texts
 STATES = ("queued", "reading", "remembering", "ready", "no_text", "damaged", "skipped", "paused", "failed")
 
 _COLUMNS = (
-    "id, title, path, format, encoding, encoding_confident, source_digest, state, reason, spans, skipped, tokens, added_at, updated_at"
+    "id, title, path, format, encoding, encoding_confident, source_digest, state, reason, spans, skipped, tokens, added_at, updated_at,"
+    " encoding_named"
 )
 
 
@@ -24,7 +25,8 @@ _COLUMNS = (
 class DocumentRow:
     """A document without its text. state: one of STATES; reason: why, for people, may be empty; tokens: 0 until counted.
 
-    spans, skipped: JSON values as the reader gave them. Times in Unix seconds.
+    spans, skipped: JSON values as the reader gave them; encoding_named: what a person said it is, None if nobody did. Times in Unix
+    seconds.
     """
 
     id: str
@@ -41,6 +43,7 @@ class DocumentRow:
     tokens: int
     added_at: float
     updated_at: float
+    encoding_named: str | None
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class NewDocument:
     text: str
     spans: Any
     skipped: Any
+    encoding_named: str | None = None
 
 
 class Documents:
@@ -138,9 +142,11 @@ class Documents:
         return self._update(document_id, {"tokens": tokens})
 
     def rename(self, document_id: str, title: str) -> DocumentRow:
-        kept = self._texts.load(document_id)
-        self._texts.save(TextRecord(kept.document | {"title": _normal(title)}, kept.assignments))
-        return self._update(document_id, {"title": _normal(title)})
+        return self._change(document_id, {"title": _normal(title)})
+
+    def name_encoding(self, document_id: str, encoding: str | None) -> DocumentRow:
+        """Remember which encoding a person named, where its text is the same with it."""
+        return self._change(document_id, {"encoding_named": encoding})
 
     def record(self, document_id: str) -> TextRecord:
         """What the row says, in the form of its file in texts/ (without assignments): to write a lost file again."""
@@ -149,6 +155,12 @@ class Documents:
             raise _not_found(document_id)
         fields = {name: json.loads(row[name]) for name in ("spans", "skipped")}
         return TextRecord(row | fields | {"encoding_confident": bool(row["encoding_confident"])})
+
+    def _change(self, document_id: str, changes: Row) -> DocumentRow:
+        """Change what stands both in its file in texts/ and in its row."""
+        kept = self._texts.load(document_id)
+        self._texts.save(TextRecord(kept.document | changes, kept.assignments))
+        return self._update(document_id, changes)
 
     def _update(self, document_id: str, changes: Row) -> DocumentRow:
         names = ", ".join(f"{name} = :{name}" for name in changes)
@@ -176,6 +188,7 @@ def _fields(new: NewDocument) -> dict[str, Any]:
         "text": new.text,
         "spans": new.spans,
         "skipped": new.skipped,
+        "encoding_named": new.encoding_named,
     }
 
 

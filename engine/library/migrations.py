@@ -246,3 +246,9 @@ def m005_full_text(db: Database) -> None:
         END;
         """
     )
+
+
+@migrations()
+def m006_encoding_named(db: Database) -> None:
+    """The encoding a person named for a document, which holds until they name another; NULL where it was told from the bytes."""
+    db.execute("ALTER TABLE documents ADD COLUMN encoding_named TEXT")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.documents import encodings
 from engine.documents.document import Document
+from engine.documents.files import shown
 from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
 from engine.library.documents import DocumentRow, NewDocument
@@ -76,21 +77,17 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     """Read one source and give it a row, whose id is put into `told`, and, where it is to be read, a job."""
     started = time.perf_counter()
     call.emit("progress", {"id": None, "title": path.name, "state": "reading", "percent": 0.0})
-    document = read(
-        path,
-        params.get("encoding"),
-        call.stop.is_set,
-        lambda name, done, total: call.emit("progress", {"title": name, "state": "reading", "files_done": done, "files": total}),
-    )
+    encoding = params.get("encoding") or _named_before(shelf, path)
+    document = _read(path, encoding, not params.get("encoding"), call)
     if not params.get("read", True):
         with shelf.adding:
-            row = _row_for(shelf, document, wants_reading=False)
+            row = _row_for(shelf, document, encoding, wants_reading=False)
         _forget_unneeded(shelf)
         shelf.publish("documents", {"documents": [document_row(shelf, row)]})
         return Taken(row, started)
     model, _ = shelf.model(params.get("model"))
     with shelf.adding:  # the same source added twice at once is one document, cut once
-        row = _row_for(shelf, document, wants_reading=True)
+        row = _row_for(shelf, document, encoding, wants_reading=True)
         told.add(row.id)
         shelf.publish("documents", {"documents": [document_row(shelf, row)]})
         assigned = shelf.library.parts.of(row.id, model.namespace)
@@ -117,6 +114,27 @@ def _forget_unneeded(shelf: Shelf) -> None:
     shelf.model_thread.run(shelf.library.memory.collect, urgent=True)
 
 
+def _named_before(shelf: Shelf, path: Path) -> str | None:
+    """The encoding that was named when this source was added before."""
+    return next((row.encoding_named for row in shelf.library.documents.with_path(shown(path))), None)
+
+
+def _read(path: Path, encoding: str | None, from_before: bool, call: Call) -> Document:
+    """from_before: the encoding, if any, is not one that was named now."""
+    try:
+        return read(
+            path,
+            encoding,
+            call.stop.is_set,
+            lambda name, done, total: call.emit("progress", {"title": name, "state": "reading", "files_done": done, "files": total}),
+        )
+    except LongshelfError as error:
+        if error.kind == "undecodable" and encoding and from_before:
+            hint = f"{encoding} was named when it was added before; name another with --encoding."
+            raise LongshelfError(error.kind, error.message, hint) from error
+        raise
+
+
 def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
     """Why a document that takes `missing` bytes more is not read now. leave: the person agrees to a large one."""
     try:
@@ -128,20 +146,25 @@ def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError |
     return None
 
 
-def _row_for(shelf: Shelf, document: Document, wants_reading: bool) -> DocumentRow:
-    """The document's row: the one it had under this path, with new content where the source changed, else a new one."""
+def _row_for(shelf: Shelf, document: Document, encoding: str | None, wants_reading: bool) -> DocumentRow:
+    """The document's row: the one it had under this path, with new content where the source changed, else a new one.
+
+    encoding: the one that was named for it.
+    """
     library = shelf.library
     fields = document.as_json()
     names = ("title", "path", "format", "encoding", "encoding_confident", "source_digest", "text", "spans", "skipped")
-    new = NewDocument(**{name: fields[name] for name in names})
+    new = NewDocument(**{name: fields[name] for name in names}, encoding_named=encoding)
     state = ("queued", "") if wants_reading else ("paused", "added without reading")
     for old in library.documents.with_path(document.path):
-        if old.source_digest != document.source_digest or old.encoding != document.encoding:
+        changed = old.source_digest != document.source_digest or old.encoding != document.encoding
+        named_anew = old.encoding_named != encoding  # of a folder, each file may have another text now
+        if changed or (named_anew and library.documents.text(old.id) != document.text):
             shelf.queue.give_up(old.id)
             library.parts.drop(old.id)  # first: what was read of the old text never stands beside the new one
             row = library.documents.replace_content(old.id, new)
             return library.documents.set_state(row.id, *state)
-        return old
+        return library.documents.name_encoding(old.id, encoding) if named_anew else old
     return library.documents.add(new, *state)
 
 

@@ -95,3 +95,19 @@ def test_ids_are_short_and_not_digits_alone(library: Library) -> None:
         added = library.documents.add(new(title=str(number)))
         assert len(added.id) == 8
         assert not added.id.isdigit()
+
+
+def test_the_encoding_that_was_named_is_kept_in_row_and_file(library: Library) -> None:
+    added = library.documents.add(new())
+    assert added.encoding_named is None
+    assert library.documents.name_encoding(added.id, "cp949").encoding_named == "cp949"
+    assert library.texts.load(added.id).document["encoding_named"] == "cp949"
+
+
+def test_a_text_from_before_encodings_were_kept_makes_a_row(library: Library) -> None:
+    added = library.documents.add(new())
+    fields = library.texts.load(added.id).document
+    del fields["encoding_named"]
+    with library.catalog.transaction() as db:
+        db.execute("DELETE FROM documents")
+    assert library.documents.restore(fields) == added

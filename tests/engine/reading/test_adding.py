@@ -123,6 +123,22 @@ def test_a_changed_source_is_read_anew_under_the_same_id(tiny_shelf: Shelf, tmp_
     assert len(listed(tiny_shelf)) == 1
 
 
+def test_an_edit_reads_only_the_part_it_is_in(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = book(tmp_path, 3)
+    add(tiny_shelf, path)
+    path.write_text(chapter(1) + chapter(9) + chapter(3), encoding="utf-8")
+    again = add(tiny_shelf, path)
+    assert (again["state"], again["segments_computed"], again["segments_found"]) == ("ready", 1, 2)
+    assert call(tiny_shelf, "doctor", deep=True)["problems"] == []
+
+
+def test_other_parts_of_the_same_content_leave_nothing_behind(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = book(tmp_path, 3)
+    add(tiny_shelf, path)
+    assert add(tiny_shelf, path, part_tokens=3000)["parts"] == 1
+    assert call(tiny_shelf, "gc")["segments"] == 0
+
+
 def test_what_only_the_old_content_needed_is_forgotten(tiny_shelf: Shelf, tmp_path: Path) -> None:
     path = book(tmp_path, 2)
     before = add(tiny_shelf, path)["bytes"]
@@ -130,6 +146,15 @@ def test_what_only_the_old_content_needed_is_forgotten(tiny_shelf: Shelf, tmp_pa
     added = add(tiny_shelf, path)
     assert added["bytes"] < before
     assert call(tiny_shelf, "gc")["segments"] == 0
+
+
+def test_content_that_changed_and_is_only_kept_has_nothing_remembered(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = book(tmp_path, 2)
+    add(tiny_shelf, path)
+    path.write_text(chapter(8), encoding="utf-8")
+    assert add(tiny_shelf, path, read=False)["bytes"] == 0
+    assert call(tiny_shelf, "gc")["segments"] == 0
+    assert call(tiny_shelf, "doctor", deep=True)["problems"] == []
 
 
 def test_another_encoding_reads_the_source_anew(tiny_shelf: Shelf, tmp_path: Path) -> None:
@@ -141,6 +166,57 @@ def test_another_encoding_reads_the_source_anew(tiny_shelf: Shelf, tmp_path: Pat
     shown = call(tiny_shelf, "documents.show", id=first["id"])
     assert shown["encoding"] == "cp949"
     assert shown["text"].startswith("서울의 봄은")
+
+
+LATIN = "ÇÑ±Û ".encode("latin-1") * 40
+"""Latin letters that the guess takes for Korean."""
+
+
+def encoding_of(shelf: Shelf, document: Row) -> str:
+    encoding: str = call(shelf, "documents.show", id=document["id"])["encoding"]
+    return encoding
+
+
+def test_an_encoding_that_was_named_holds_until_another_is(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_bytes(LATIN)
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path)) == "cp949"
+    named = add(tiny_shelf, path, encoding="latin-1")
+    again = add(tiny_shelf, path)
+    assert (again["id"], again["segments_computed"], encoding_of(tiny_shelf, again)) == (named["id"], 0, "latin-1")
+    path.write_bytes(LATIN * 2)
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path)) == "latin-1"
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path, encoding="cp949")) == "cp949"
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path)) == "cp949"
+
+
+def test_naming_the_encoding_that_was_guessed_reads_nothing_anew(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_bytes(LATIN)
+    add(tiny_shelf, path)
+    assert add(tiny_shelf, path, encoding="cp949")["segments_computed"] == 0
+    path.write_text("Quite ordinary words, which are guessed to be UTF-8.", encoding="utf-8")
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path)) == "cp949"
+
+
+def test_an_encoding_named_before_that_no_longer_fits_is_said(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_bytes("서울의 봄은 짧고 여름은 길다.\n".encode("cp949"))
+    add(tiny_shelf, path, encoding="cp949")
+    path.write_text("봄 — “길다” é\n", encoding="utf-8")
+    error = add(tiny_shelf, path)["error"]
+    assert (error["kind"], "cp949 was named" in error["hint"]) == ("undecodable", True)
+    assert encoding_of(tiny_shelf, add(tiny_shelf, path, encoding="utf-8")) == "utf-8"
+
+
+def test_the_encoding_named_for_a_folder_holds_too(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_bytes(LATIN)
+    texts = []
+    for encoding in (None, "latin-1", None):
+        added = add(tiny_shelf, tmp_path / "notes", encoding=encoding)
+        texts.append(call(tiny_shelf, "documents.show", id=added["id"])["text"])
+    assert ["ÇÑ±Û" in text for text in texts] == [False, True, True]
 
 
 # ---- text only ----
