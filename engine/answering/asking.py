@@ -110,10 +110,12 @@ class Question:
         names = [str(name) for name in params.get("documents") or []]
         if not params.get("chat"):
             rows = library.documents.all() if params.get("all") else [library.documents.find(name) for name in names]
+            self._check_parts(rows)
             chat = library.chats.create(self.model_name, [(row.id, row.title) for row in rows])
             return [row.id for row in rows], chat.id, [], None
         chat = library.chats.get(str(params["chat"]))
         rows = [library.documents.find(name) for name in names] if names else self._left_of(chat)
+        self._check_parts(rows)
         library.chats.set_documents(chat.id, [(row.id, row.title) for row in rows])
         if "parent" in params:
             path = library.chats.path(params["parent"]) if params["parent"] is not None else []
@@ -127,6 +129,12 @@ class Question:
             if asked.role == "user" and reply.role == "assistant" and reply.text
         ]
         return [row.id for row in rows], chat.id, turns, path[-1].id if path else None
+
+    def _check_parts(self, rows: Sequence[DocumentRow]) -> None:
+        """Before anything is saved. Raises LongshelfError("usage") where numbers of parts could be those of several documents."""
+        asked = self.shelf.library.documents.all() if self.params.get("all") else rows
+        if not isinstance(self.params.get("parts") or "auto", str) and len({row.id for row in asked}) > 1:
+            raise LongshelfError("usage", "Parts can be named for one document at a time; leave --parts out to ask several.")
 
     def _left_of(self, chat: Chat) -> list[DocumentRow]:
         """The chat's documents that are still there. Raises LongshelfError("not_found") if all it had are gone."""

@@ -118,11 +118,11 @@ class Reader:
             return list(self.documents.sources)
         by_number = {source.number: source for source in self.documents.sources}
         numbers = self.asking.parts
-        if len(self.documents.rows) > 1 or not all(number in by_number for number in numbers):
+        if not all(number in by_number for number in numbers):
             raise LongshelfError(
                 "usage",
                 f"There are no finished parts {', '.join(map(str, numbers))} to read.",
-                f"One document at a time; its finished parts are {_numbers(sorted(by_number))}.",
+                f"The finished parts are {_numbers(sorted(by_number))}.",
             )
         return [by_number[number] for number in numbers]
 

@@ -150,6 +150,17 @@ def test_parts_that_are_not_there_are_named_with_those_that_are(tiny_shelf: Shel
     assert (error.kind, "2, 9" in error.message, "1-3" in error.hint) == ("usage", True, True)
 
 
+def test_parts_cannot_be_named_for_several_documents(tiny_shelf: Shelf, pair: list[str]) -> None:
+    error = refused(tiny_shelf, *pair, parts=[1])
+    assert (error.kind, error.hint) == ("usage", "")
+    assert error.message == "Parts can be named for one document at a time; leave --parts out to ask several."
+    assert tiny_shelf.library.chats.all() == []
+    assert refused(tiny_shelf, all=True, parts=[1]).message == error.message
+    one = ask(tiny_shelf, pair[0], pair[0], parts=[1])
+    assert one["parts_read"][0]["part"] == 1
+    assert refused(tiny_shelf, chat=one["chat"], all=True, parts=[1]).message == error.message
+
+
 def test_small_documents_are_read_together_and_that_once(tiny_shelf: Shelf, pair: list[str]) -> None:
     events: list[tuple[str, Row]] = []
     first, second = ask(tiny_shelf, *pair, call=listen(events)), ask(tiny_shelf, *pair)
