@@ -114,6 +114,13 @@ class Parts:
         self._texts.save(TextRecord(kept.document, kept.assignments | {namespace: assignment}))
         return self.restore(document_id, namespace, assignment)
 
+    def drop(self, document_id: str) -> None:
+        """Forget how a document is cut, for every model. Its segments stay until `Memory.collect`, so that a new cut finds them."""
+        kept = self._texts.load(document_id)
+        self._texts.save(TextRecord(kept.document, {}))
+        with self._catalog.transaction() as db:
+            db.execute("DELETE FROM parts WHERE document_id = ?", [document_id])
+
     def restore(self, document_id: str, namespace: str, assignment: dict[str, Any]) -> list[Part]:
         """Rows for an assignment as a file in texts/ holds it: {"model", "parts": [PartPlan as JSON]}."""
         text = self._documents.text(document_id)

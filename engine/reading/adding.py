@@ -111,7 +111,7 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
 
 def _forget_unneeded(shelf: Shelf) -> None:
     """Remove what only a document's old content, or its old parts, had."""
-    shelf.model_thread.run(shelf.library.memory.collect, urgent=True)
+    shelf.library.memory.collect()
 
 
 def _named_before(shelf: Shelf, path: Path) -> str | None:
