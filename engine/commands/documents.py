@@ -48,6 +48,7 @@ def _add(options: Namespace, session: Session) -> dict[str, Any]:
         "encoding": options.encoding,
         "part_tokens": options.part_tokens,
         "read": not options.no_read,
+        "first": True,  # a person waits for it
         "yes": options.yes or not sys.stdin.isatty(),
     }
     result = session.call("documents.add", params, _told(session, options.jsonl))

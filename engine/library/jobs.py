@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.errors import LongshelfError
@@ -110,6 +110,12 @@ class Jobs:
                 position = below + 1 if above is None else (below + above) / 2
             db.execute("UPDATE jobs SET position = ?, updated_at = ? WHERE id = ?", [position, time.time(), job_id])
             return self.get(job_id)
+
+    def move_first(self, job_id: int, behind: Collection[int] = ()) -> Job:
+        """Put a job before all that wait in the queue, but for those it is to stand behind."""
+        with self._catalog.transaction():
+            waiting = [job.id for job in self.all(["queued"]) if job.id != job_id and job.id not in behind]
+            return self.move_before(job_id, waiting[0]) if waiting else self.get(job_id)
 
     def requeue_interrupted(self) -> list[Job]:
         """At the start of the one engine: what was running when the last one ended goes on."""

@@ -33,7 +33,10 @@ _UNREADABLE = ("no_text", "undecodable", "unreadable", "binary", "unsupported", 
 
 
 def add(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """documents.add: read files and folders, keep their text, queue them for the model, and wait for that unless told not to."""
+    """documents.add: read files and folders, keep their text, queue them for the model, and wait for that unless told not to.
+
+    first: before what waits in the queue already, such as documents that an earlier engine left unfinished.
+    """
     paths = [Path(os.path.abspath(os.path.expanduser(path))) for path in params.get("paths", [])]
     if not paths:
         raise LongshelfError("usage", "Nothing was named to add.", "Name a file or a folder.")
@@ -42,11 +45,12 @@ def add(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     if params.get("read", True):  # no model, a damaged one or an impossible size: said before anything is read
         installed = shelf.models.open(params.get("model"))
         part_limit(params.get("part_tokens"), installed.card.part_tokens, installed.config.window)
+    ahead: list[int] = []
     entries: list[Taken | dict[str, Any]] = []
     with progress_told(shelf, call) as told:
         for path in paths:
             try:
-                entries.append(_take(shelf, path, params, call, told))
+                entries.append(_take(shelf, path, params, call, told, ahead))
             except LongshelfError as error:
                 if error.kind not in (*_UNREADABLE, "not_found") or (error.kind == "not_found" and len(paths) == 1):
                     raise
@@ -73,8 +77,8 @@ class Taken:
     held: LongshelfError | None = None
 
 
-def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: set[str]) -> Taken:
-    """Read one source and give it a row, whose id is put into `told`, and, where it is to be read, a job."""
+def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: set[str], ahead: list[int]) -> Taken:
+    """Read one source and give it a row, whose id is put into `told`, and, where it is to be read, a job, put into `ahead`."""
     started = time.perf_counter()
     call.emit("progress", {"id": None, "title": path.name, "state": "reading", "percent": 0.0})
     encoding = params.get("encoding") or _named_before(shelf, path)
@@ -96,7 +100,7 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
             _forget_unneeded(shelf)
         if all(part.state == "ready" for part in assigned):
             return Taken(shelf.library.documents.set_state(row.id, "ready"), started)
-        job = shelf.library.jobs.add(row.id, model.name)
+        job = _queued(shelf, row, model.name, bool(params.get("first")), ahead)
         missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in assigned))
         held = _reason_to_hold(shelf, missing, bool(params.get("yes")))
         if held is not None:
@@ -112,6 +116,16 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
 def _forget_unneeded(shelf: Shelf) -> None:
     """Remove what only a document's old content, or its old parts, had."""
     shelf.library.memory.collect()
+
+
+def _queued(shelf: Shelf, row: DocumentRow, model: str, first: bool, ahead: list[int]) -> Job:
+    """The document's job. first: behind those of `ahead`, which were named before it, and before all others that wait."""
+    with shelf.library.catalog.transaction():  # or the queue could begin another in between
+        job = shelf.library.jobs.add(row.id, model)
+        if first and job.state == "queued":
+            job = shelf.library.jobs.move_first(job.id, ahead)
+    ahead.append(job.id)
+    return job
 
 
 def _named_before(shelf: Shelf, path: Path) -> str | None:

@@ -72,6 +72,17 @@ def test_a_job_can_be_moved_anywhere_in_the_queue(library: Library) -> None:
     assert order(library) == [second, first, third]
 
 
+def test_a_job_can_be_moved_before_all_that_wait(library: Library) -> None:
+    running, second, third, fourth = (job.id for job in queue(library, 4))
+    library.jobs.claim()
+    library.jobs.move_first(third)
+    assert order(library) == [running, third, second, fourth]
+    library.jobs.move_first(fourth, behind=[third])
+    assert order(library) == [running, third, fourth, second]
+    library.jobs.move_first(running)
+    assert order(library)[0] == running
+
+
 def test_what_was_running_when_the_engine_ended_is_queued_again(library: Library) -> None:
     first, second, _ = queue(library)
     library.jobs.claim()

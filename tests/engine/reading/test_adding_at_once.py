@@ -17,6 +17,7 @@ from engine.reading.rows import document_row
 from engine.shelf import Call, Shelf
 from engine.store import space
 from tests.engine.books import Row, add, ask, book, chapter
+from tests.engine.gate import Gate
 
 LONG = 12
 
@@ -49,6 +50,25 @@ def test_a_source_added_twice_at_once_is_one_document(tiny_shelf: Shelf, tmp_pat
     rows = [wait() for wait in waiting]
     assert {(row["id"], row["state"]) for row in rows} == {(rows[0]["id"], "ready")}
     assert len(tiny_shelf.library.documents.all()) == 1
+
+
+def test_what_someone_waits_for_is_read_before_what_an_earlier_engine_left(tiny_home: Home, tmp_path: Path) -> None:
+    earlier = Shelf(tiny_home)
+    gate = Gate(earlier, at=2)
+    paths = [str(book(tmp_path, 2, f"{n}.txt", first=10 * n)) for n in (1, 2)]
+    earlier.call("documents.add", {"paths": paths, "wait": False}, Call())
+    gate.wait()
+    closing = in_background(earlier.close)
+    while not earlier.queue._closed:
+        time.sleep(0.005)
+    gate.open()
+    closing()
+    shelf = Shelf(tiny_home)
+    begun: list[str] = []
+    shelf.subscribe(lambda event, data: begun.append(data["document"]) if data.get("state") == "reading" else None)
+    added = add(shelf, book(tmp_path, 1, "new.txt", first=30), first=True)
+    assert (added["state"], added["id"]) == ("ready", begun[0])
+    shelf.close()
 
 
 def test_a_document_removed_while_it_is_read_is_gone_and_the_next_one_is_read(tiny_shelf: Shelf, tmp_path: Path) -> None:
