@@ -1,4 +1,4 @@
-"""Adding, showing and removing documents: the methods `documents.*`."""
+"""Adding documents: the method `documents.add`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.library.jobs import Job
 from engine.reading.live import Ended
 from engine.reading.parts import part_limit
 from engine.reading.queue import assign_parts
-from engine.reading.rows import current_model, document_row, estimate_bytes, stored_document
+from engine.reading.rows import document_row, estimate_bytes
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -227,60 +227,3 @@ def progress_told(shelf: Shelf, call: Call) -> Iterator[set[str]]:
         yield wanted
     finally:
         end()
-
-
-def list_documents(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """documents.list; with query: those whose title, path or text holds every word of it."""
-    rows = shelf.library.documents.all()
-    if query := params.get("query"):
-        order = shelf.library.search.find_documents(query)
-        rows = sorted((row for row in rows if row.id in order), key=lambda row: order.index(row.id))
-    return {"documents": [document_row(shelf, row) for row in rows]}
-
-
-def show(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """documents.show: a document's text and map; by id, path or title."""
-    row = shelf.library.documents.find(str(params["id"]))
-    document = stored_document(shelf, row)
-    installed = current_model(shelf)
-    parts: list[dict[str, Any]] = []
-    if installed:
-        from engine.model.identity import namespace
-
-        for part in shelf.library.parts.of(row.id, namespace(installed)):
-            parts.append({"n": part.ordinal + 1, "start": part.start, "end": part.end, "tokens": part.tokens, "state": part.state})
-    return {"id": row.id, "state": row.state, "reason": row.reason, **described(document), "parts": parts}
-
-
-def read_only(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """documents.read: what a path that isn't added holds; nothing is kept, no model is needed."""
-    path = Path(params["paths"][0])
-    return {"id": None, "state": "read", "reason": "", **described(read(path, params.get("encoding"), call.stop.is_set)), "parts": []}
-
-
-def described(document: Document) -> dict[str, Any]:
-    """Text and map of a document, as `show` gives them."""
-
-    def spans(kind: str) -> list[dict[str, Any]]:
-        return [{"label": s.label, "start": s.start, "end": s.end} for s in document.spans if s.kind == kind]
-
-    return {
-        "title": document.title,
-        "path": document.path,
-        "format": document.format,
-        "encoding": document.encoding,
-        "text": document.text,
-        "pages": [{"n": n, **page} for n, page in enumerate(spans("page"), 1)],
-        "sections": spans("section"),
-        "files": spans("file"),
-        "skipped": [{"path": s.path, "reason": s.reason} for s in document.skipped],
-    }
-
-
-def remove(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """documents.remove: rows, text, and the segments that nothing else needs."""
-    row = shelf.library.documents.find(str(params["id"]))
-    shelf.queue.give_up(row.id)
-    freed = shelf.model_thread.run(lambda: shelf.library.memory.remove_document(row.id))
-    shelf.publish("documents", {"documents": [{"id": row.id, "removed": True}]})
-    return {"id": row.id, "title": row.title, "segments_removed": freed.segments, "bytes_freed": freed.bytes}

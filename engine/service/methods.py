@@ -91,27 +91,27 @@ def documents_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 
 def documents_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
+    from engine.reading import shelved
 
-    return adding.list_documents(shelf, params, call)
+    return shelved.list_documents(shelf, params, call)
 
 
 def documents_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
+    from engine.reading import shelved
 
-    return adding.show(shelf, params, call)
+    return shelved.show(shelf, params, call)
 
 
 def documents_read(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
+    from engine.reading import shelved
 
-    return adding.read_only(shelf, params, call)
+    return shelved.read_only(shelf, params, call)
 
 
 def documents_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
+    from engine.reading import shelved
 
-    return adding.remove(shelf, params, call)
+    return shelved.remove(shelf, params, call)
 
 
 def jobs_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
