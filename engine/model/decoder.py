@@ -91,9 +91,9 @@ class Decoder:
     ) -> torch.Tensor:
         c = self.config
         qkv = F.linear(self._norm(x, layer.attention_norm), layer.qkv).view(-1, c.heads + 2 * c.kv_heads, c.head_dim)
-        turned = rotate(qkv[:, : c.heads + c.kv_heads], cos, sin).to(self.dtype)  # rounded to the stored dtype before the first use
-        q, k, v = turned[:, : c.heads], turned[:, c.heads :], qkv[:, c.heads + c.kv_heads :]
-        out = attention.attend(index, q.float().contiguous(), k, v, rows)
+        turned = rotate(qkv[:, : c.heads + c.kv_heads], cos, sin)
+        q, k, v = turned[:, : c.heads].contiguous(), turned[:, c.heads :], qkv[:, c.heads + c.kv_heads :]
+        out = attention.attend(index, q, k.to(self.dtype), v, rows)  # K rounded to the stored dtype before its first use
         return F.linear(out.to(self.dtype).view(-1, c.heads * c.head_dim), layer.out)
 
     def _mlp(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:

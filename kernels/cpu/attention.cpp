@@ -67,14 +67,16 @@ struct Job {
 
   // Threads share out (KV head, stripe of rows); a piece is unpacked once for a stripe.
   void many_rows() const {
-    int packed = a.rows * group, stripes = (packed + STRIPE - 1) / STRIPE;
+    int packed = a.rows * group;
+    int height = std::clamp(packed * a.kv_heads / (4 * a.threads) / ROWS * ROWS, 8 * ROWS, STRIPE);
+    int stripes = (packed + height - 1) / height;
 #pragma omp parallel num_threads(a.threads)
     {
       Unpacked piece_values(a.dim);
       std::vector<float> sums((size_t)STRIPE * a.dim);
 #pragma omp for collapse(2) schedule(dynamic, 1)
       for (int head = 0; head < a.kv_heads; head++)
-        for (int s = 0; s < stripes; s++) stripe(head, s * STRIPE, std::min(packed, (s + 1) * STRIPE), piece_values, sums.data());
+        for (int s = 0; s < stripes; s++) stripe(head, s * height, std::min(packed, (s + 1) * height), piece_values, sums.data());
     }
   }
 
@@ -89,12 +91,15 @@ struct Job {
       unpacked.take(piece, head);
       for (int first = lo; first < hi; first += ROWS) {
         int rows = std::min(ROWS, hi - first);
+        int keys_seen = 0;
+        for (int r = 0; r < rows; r++) keys_seen = std::max(keys_seen, visible(piece, first + r));
+        if (keys_seen == 0) continue;
         const float* q[ROWS];
         for (int r = 0; r < ROWS; r++) q[r] = a.q + query(head, first + std::min(r, rows - 1)) * a.dim;
-        unpacked.score(q, a.scale, logits);
+        unpacked.score(q, a.scale, keys_seen, logits);
         Partial parts[ROWS];
-        for (int r = 0; r < rows; r++) parts[r] = weigh(logits[r], visible(piece, first + r), piece.count);
-        unpacked.gather(logits, part_values);
+        for (int r = 0; r < rows; r++) parts[r] = weigh(logits[r], visible(piece, first + r), keys_seen);
+        unpacked.gather(logits, keys_seen, part_values);
         for (int r = 0; r < rows; r++) {
           int at = first + r - begin;
           merge(totals[at], sums + (size_t)at * a.dim, parts[r], part_values[r], a.dim);

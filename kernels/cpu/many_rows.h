@@ -10,7 +10,7 @@ namespace {
 // A register block of ROWS x VECTORS accumulators; a stripe of rows shares one unpacking of a piece.
 constexpr int ROWS = W == 16 ? 6 : W == 8 ? 2 : 4;
 constexpr int VECTORS = 4;
-constexpr int STRIPE = 32 * ROWS;
+constexpr int STRIPE = 64 * ROWS;  // at most; fewer where more threads are to have work
 
 // One piece of one KV head as floats, for reading by many rows: keys transposed, so that rows need no sums across lanes.
 struct Unpacked {
@@ -49,8 +49,9 @@ struct Unpacked {
       for (int d = 0; d < dim; d += W) store(&values[(size_t)key * dim + d], load(v + key * b.token_stride + d));
   }
 
-  void score(const float* const* q, float scale, float (*logits)[PIECE]) const {
-    for (int base = 0; base < count; base += VECTORS * W) {
+  // Logits of the first `keys_seen` keys, a few more being filled with what follows them.
+  void score(const float* const* q, float scale, int keys_seen, float (*logits)[PIECE]) const {
+    for (int base = 0; base < keys_seen; base += VECTORS * W) {
       F acc[ROWS][VECTORS] = {};
       for (int d = 0; d < dim; d++) {
         const float* row = &keys[(size_t)d * PIECE + base];
@@ -66,20 +67,21 @@ struct Unpacked {
     }
   }
 
-  void gather(const float (*weights)[PIECE], float (*out)[DIM_MAX]) const {
+  // The values of the first `keys_seen` keys, weighed.
+  void gather(const float (*weights)[PIECE], int keys_seen, float (*out)[DIM_MAX]) const {
     for (int base = 0; base < dim; base += VECTORS * W) {
       int vectors = std::min(VECTORS, (dim - base) / W);
       if (vectors == VECTORS)
-        gather_columns<VECTORS>(base, weights, out);
+        gather_columns<VECTORS>(base, weights, keys_seen, out);
       else
-        for (int j = 0; j < vectors; j++) gather_columns<1>(base + j * W, weights, out);
+        for (int j = 0; j < vectors; j++) gather_columns<1>(base + j * W, weights, keys_seen, out);
     }
   }
 
   template <int N>
-  void gather_columns(int base, const float (*weights)[PIECE], float (*out)[DIM_MAX]) const {
+  void gather_columns(int base, const float (*weights)[PIECE], int keys_seen, float (*out)[DIM_MAX]) const {
     F acc[ROWS][N] = {};
-    for (int key = 0; key < count; key++) {
+    for (int key = 0; key < keys_seen; key++) {
       const float* row = &values[(size_t)key * dim + base];
       F v[N];
       for (int j = 0; j < N; j++) v[j] = load(row + j * W);
