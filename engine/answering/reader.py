@@ -29,7 +29,7 @@ from engine.reading.rows import stored_document
 if TYPE_CHECKING:
     from engine.shelf import Shelf
 
-CANDIDATES = 12
+CANDIDATES = 8
 """Parts whose likelihood is measured; a document with no more has all of them measured."""
 
 
@@ -151,6 +151,7 @@ class Reader:
         order = [part_id for part_id, _ in ranked if part_id in sources]
         ranks = {part_id: rank for rank, part_id in enumerate(order)}
         candidates = (order + [part_id for part_id in sources if part_id not in ranks])[:CANDIDATES]
+        self._chains.will_need([sources[part_id] for part_id in candidates])
         chains = [self._chains.of(sources[part_id]) for part_id in candidates]
         measured = likelihood_gains(self.model, self._prompts, self._chains.preamble, chains, search_for, self._before_layer)
         scores = fuse(measured.gains, [ranks.get(part_id) for part_id in candidates])

@@ -6,6 +6,7 @@ again from the kept text, which is the only way that a question makes the model 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,13 @@ class Chains:
             except LostSegment as lost:
                 library.memory.lose(lost.digest)
         raise LongshelfError("segment_damaged", f"A part of “{source.row.title}” can't be kept whole on this disk.", "Check the disk.")
+
+    def will_need(self, sources: Sequence[Source]) -> None:
+        """Ask the system to start reading the files of these parts, all at once, before they are opened one by one."""
+        for source in sources:
+            for digest in self._shelf.library.parts.segments(source.part.id):
+                with contextlib.suppress(LongshelfError):  # what is wrong with it is said when it is opened
+                    self._shelf.library.store.open(digest).will_need()
 
     def joined(self, sources: Sequence[Source], say: Callable[[int], None]) -> Chain:
         """One chain over several parts in this order: what is not stored of it yet is read now and stored.
