@@ -112,7 +112,7 @@ def _paid(ranges: Sequence[tuple[int, int]], offsets: Sequence[tuple[int, int]],
 
 
 def _wording(text: str, ranges: Sequence[tuple[int, int]], answer: str, question: str) -> list[float]:
-    """How much of the answer's words each range holds, a word weighing more the fewer ranges have it; words of the question count little."""
+    """How much of the answer's words each range holds: a word weighs more the fewer ranges have it, and little if the question has it."""
     asked = set(_words(question))
     bags = [set(_words(text[low:high])) for low, high in ranges]
     frequency = Counter(word for bag in bags for word in bag)
