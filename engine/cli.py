@@ -120,20 +120,22 @@ def _fault(error: Exception, home: Home | None) -> LongshelfError:
 
 
 def _as_command(given: list[str], parser: Parser) -> list[str]:
-    """No command opens the window; so do files that are no command's name."""
-    position = 0
+    """No command opens the window; so do files that are no command's name. --json may also stand before the command."""
+    given, position, output = list(given), 0, []
     while position < len(given) and given[position].startswith("-"):
         if given[position] in ("-h", "--help", "--version"):
             return given
+        if given[position] == "--json":
+            output = [given.pop(position)]
+            continue
         position += 2 if given[position] == "--home" else 1
     names = next(action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    if position == len(given):
-        return [*given, "window"]
     if position > len(given):  # --home without its folder
         return given
-    if given[position] not in names and (Path(given[position]).exists() or "/" in given[position]):
-        return [*given[:position], "window", *given[position:]]
-    return given
+    is_file = position < len(given) and given[position] not in names and (Path(given[position]).exists() or "/" in given[position])
+    if position == len(given) or is_file:
+        given.insert(position, "window")
+    return given + output
 
 
 def _report(error: LongshelfError, wants_json: bool) -> int:

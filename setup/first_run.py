@@ -101,7 +101,7 @@ def call(*arguments: str) -> int:
 
 def ask_json(*arguments: str) -> dict[str, Any]:
     """The `--json` answer of one command; its failure ends the program with its own words."""
-    done = subprocess.run([LONGSHELF, "--json", *arguments], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([LONGSHELF, *arguments, "--json"], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(done.returncode)
     answer: dict[str, Any] = json.loads(done.stdout)

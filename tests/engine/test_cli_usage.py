@@ -127,6 +127,12 @@ def command(*given: str) -> list[str]:
     return _as_command(list(given), build_parser())
 
 
+def test_json_may_stand_before_the_command() -> None:
+    assert command("--json", "models", "list") == ["models", "list", "--json"]
+    assert command("--json", "--home", "h", "list") == ["--home", "h", "list", "--json"]
+    assert command("--json") == ["window", "--json"]
+
+
 def test_no_command_opens_the_window() -> None:
     assert command() == ["window"]
     assert command("--home", "/shelf") == ["--home", "/shelf", "window"]
