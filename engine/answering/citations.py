@@ -1,7 +1,7 @@
 """Where in the source an answer comes from: the passages that its words stand in and that its tokens attended to.
 
 The answer needs no markers for this. A passage is a sentence or a few short ones. Its score joins two signs: the share of attention
-it got from question and answer in the middle third of the layers (beyond what the fixed instruction gave it: some places are
+it got from question and answer in the middle third of the layers (beyond what the fixed opening gave it: some places are
 looked at whatever is asked), and how much of the answer's wording stands in it, rare words counting most.
 """
 

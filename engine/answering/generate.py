@@ -19,9 +19,9 @@ from engine.model.tokenizer import Tokenizer, TokenStream
 
 @dataclass(frozen=True)
 class Attended:
-    """[positions] each: the attention that a row of the instruction, of the question and of the answer gave, by the mean."""
+    """[positions] each: the attention that a row of the opening, of the question and of the answer gave, by the mean."""
 
-    instruction: torch.Tensor
+    opening: torch.Tensor
     question: torch.Tensor
     answer: torch.Tensor
 
@@ -75,8 +75,8 @@ def generate(
     stream = TokenStream(tokenizer)
     started = answering = time.perf_counter()
     try:
-        prefill(decoder, sequence, prompt.instruction, attention, between_layers)
-        by_instruction = attention.take_watched()
+        prefill(decoder, sequence, prompt.opening, attention, between_layers)
+        by_opening = attention.take_watched()
         logits = prefill(decoder, sequence, prompt.asking, attention, between_layers)
         by_question = attention.take_watched()
         answering = time.perf_counter()
@@ -99,7 +99,7 @@ def generate(
     except Stopped:
         result.ending = "stopped"
     if answering > started:
-        result.attended = Attended(by_instruction, by_question, attention.take_watched())
+        result.attended = Attended(by_opening, by_question, attention.take_watched())
     result.text += stream.flush()
     result.log_probability /= max(1, len(result.ids) + (result.ending == "end"))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering

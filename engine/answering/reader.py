@@ -272,11 +272,11 @@ class Reader:
 
 
 def surplus(attended: Attended, length: int) -> list[float]:
-    """Attention that question and answer gave to each of the first `length` positions beyond what the instruction gave them.
+    """Attention that question and answer gave to each of the first `length` positions beyond what the prompt's opening gave them.
 
-    Some places are looked at whatever is asked; the fixed instruction tells which.
+    Some places are looked at whatever is asked; the fixed opening tells which.
     """
-    asked, said, usual = (taken[:length] for taken in (attended.question, attended.answer, attended.instruction))
+    asked, said, usual = (taken[:length] for taken in (attended.question, attended.answer, attended.opening))
     said = said if said.numel() else asked
     gained: list[float] = ((asked + said) / 2 - usual).clamp_min(0).tolist()
     return gained

@@ -95,7 +95,7 @@ def test_reused_tokens_are_those_of_the_chain(tiny_shelf: Shelf, document: str) 
 
 
 def test_bytes_read_are_those_of_chain_and_tail_at_every_step(tiny_shelf: Shelf, document: str) -> None:
-    """Once for the instruction, once for the rest of the prompt, once for each token of the answer; the chain is read each time."""
+    """Once for the opening, once for the rest of the prompt, once for each token of the answer; the chain is read each time."""
     result = ask(tiny_shelf, document, parts=[2], max_tokens=4)
     per_token = tiny_shelf.models.open().config.kv_bytes_per_token
     chain, prompt = result["reused_tokens"], result["prompt_tokens_prefilled"]
@@ -336,9 +336,9 @@ def test_an_unknown_document_chat_or_parent_begins_no_chat(tiny_shelf: Shelf, do
 # ---- where the model looked ----
 
 
-def test_the_surplus_of_attention_is_what_the_instruction_did_not_already_give() -> None:
+def test_the_surplus_of_attention_is_what_the_opening_did_not_already_give() -> None:
     attended = Attended(
-        instruction=torch.tensor([0.5, 0.1, 0.0, 9.0]),
+        opening=torch.tensor([0.5, 0.1, 0.0, 9.0]),
         question=torch.tensor([0.5, 0.3, 0.2, 0.0, 9.0]),
         answer=torch.tensor([0.3, 0.5, 0.0, 0.0, 9.0, 9.0]),
     )

@@ -158,12 +158,12 @@ def test_the_log_probability_is_the_mean_over_the_answers_tokens(tokenizer: Toke
     assert said.log_probability == pytest.approx(each, rel=1e-4)
 
 
-def test_instruction_question_and_answer_each_tell_where_a_row_of_theirs_looked(tokenizer: Tokenizer) -> None:
+def test_opening_question_and_answer_each_tell_where_a_row_of_theirs_looked(tokenizer: Tokenizer) -> None:
     """By the mean: each sums to the heads of the one watched layer. Attention of zeros is spread evenly."""
     speaker = Speaker(tokenizer, "Walden")
     attended = speaker.speak().attended
     assert attended is not None
-    for taken in (attended.instruction, attended.question, attended.answer):
+    for taken in (attended.opening, attended.question, attended.answer):
         assert taken.sum().item() == pytest.approx(speaker.decoder.config.heads, rel=1e-4)
     assert attended.question[:3].tolist() == pytest.approx([2 / 3] * 3, rel=1e-4)
 
