@@ -11,9 +11,9 @@ from engine.documents.skipping import FOLDER_FILE_LIMIT
 from engine.documents.walk import FILE_COUNT_LIMIT
 
 ANSWERS = {
-    "How large may a single file be?": ("A single file may be up to 64 MB.", "Adding documents"),
-    "Which key stops an answer?": ("key stops an answer", "Asking"),
-    "Where does Longshelf keep everything?": ("in one folder, called the home", "Where things are kept"),
+    "How many tokens does the window of the default model hold?": ("Its window holds 8,192 tokens.", "The trial model"),
+    "What is the licence of the default model?": ("under the Apache-2.0 licence", "The trial model"),
+    "Which language does the default model read?": ("It reads English only", "The trial model"),
     "파일 하나의 크기는 얼마까지인가요?": ("파일 하나의 크기는 64 MB까지입니다.", "문서 추가하기"),
     "어떤 키를 누르면 답변이 멈추나요?": ("Esc 키를 누르면 답변이 멈추고", "질문하기"),
     "Longshelf는 모든 것을 어디에 보관하나요?": ("홈이라고 부르는 폴더 하나에 보관합니다", "보관하는 곳"),
