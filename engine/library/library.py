@@ -91,6 +91,8 @@ class Library:
                 self.chats.keep(chat.id)
         messages = self.chats.fail_interrupted()
         jobs = self.jobs.requeue_interrupted()
+        for job in jobs:
+            self.documents.set_state(job.document_id, "queued")
         temporaries = self.sweep_temporaries()
         alive = {job.document_id for job in self.jobs.all()}
         unqueued = [row for row in self.documents.all() if row.state in _UNFINISHED_STATES and row.id not in alive]

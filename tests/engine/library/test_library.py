@@ -31,6 +31,7 @@ def test_what_was_under_way_is_put_in_order(library: Library) -> None:
         abandon(folder)
     settled = library.settle()
     assert [job.state for job in settled.jobs] == ["queued"]
+    assert library.documents.get(settled.jobs[0].document_id).state == "queued"
     assert [message.status for message in settled.messages] == ["failed"]
     assert settled.temporaries == 3
     assert settled.unqueued == []
