@@ -86,15 +86,16 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
     session.output.say("\n" if result["answer"] else "(no answer)\n")
     if not result["supported"]:
         session.output.say("Not found in these documents in so many words; the nearest passages:")
+    several = len({part["document"] for part in result["parts_read"]}) > 1
     for citation in result["citations"]:
-        place = ", ".join(
-            filter(None, [citation["section"], f"p. {citation['page']}" if citation["page"] else "", f"line {citation['line']}"])
-        )
+        page = f"p. {citation['page']}" if citation["page"] else ""
+        named = citation["title"] if several else ""
+        place = ", ".join(filter(None, [named, citation["section"], page, f"line {citation['line']}"]))
         quote = " ".join(citation["quote"].split())
         session.output.say(f"[{citation['number']}] {place}\n    {quote[:300]}")
     read, total = len(result["parts_read"]), result["parts_total"]
     trial = " · trial model" if result["trial_model"] else ""
-    again = f" · {result['document_tokens_prefilled']:,} document tokens read again" if result["document_tokens_prefilled"] else ""
+    again = f" · {result['document_tokens_prefilled']:,} document tokens read for this" if result["document_tokens_prefilled"] else ""
     session.output.say(
         f"from memory · read {read} of {total} parts · {result['ttft_s']:.1f} s to the first word · chat {result['chat']}{trial}{again}"
     )
