@@ -146,9 +146,7 @@ class Question:
         return rows
 
     def _tell_chat(self, chat_id: str) -> None:
-        from engine.service.methods import chat_row
-
-        self.shelf.publish("chats", {"chats": [chat_row(self.shelf.library.chats.get(chat_id))]})
+        self.shelf.publish("chats", {"chats": [self.shelf.library.chats.get(chat_id).as_row()]})
 
     def _answered(self, rows: list[str], history: list[Turn]) -> tuple[dict[str, Any], list[Citation]]:
         self.call.emit("phase", {"name": "loading"})

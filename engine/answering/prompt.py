@@ -1,7 +1,7 @@
 """The text around a question. Everything here stands after the document, so that changing it never costs reading again.
 
-The model's own chat template gives the pieces between turns (fixed at install); this file adds a rule between document and question. Questions and
-answers are encoded as plain text: a special token's name inside them is just characters.
+The model's own chat template gives the pieces between turns (fixed at install); this file adds a rule between document and
+question. Questions and answers are encoded as plain text: a special token's name inside them is just characters.
 """
 
 from __future__ import annotations

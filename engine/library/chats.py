@@ -70,6 +70,18 @@ class Chat:
     updated_at: float
     documents: tuple[tuple[str, str], ...]
 
+    def as_row(self) -> dict[str, Any]:
+        """A chat of a list, as clients see it; documents: ids."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "model": self.model,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "documents": [document for document, _ in self.documents],
+            "document_titles": [title for _, title in self.documents],
+        }
+
 
 _CITATION = ", ".join(f'"{column.name}"' for column in fields(Citation))
 

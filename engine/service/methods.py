@@ -13,7 +13,6 @@ from engine.errors import LongshelfError
 from engine.version import VERSION
 
 if TYPE_CHECKING:
-    from engine.library.chats import Chat
     from engine.shelf import Call, Shelf
 
 Params = dict[str, Any]
@@ -140,7 +139,7 @@ def chats_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     if query := params.get("query"):
         found = set(shelf.library.search.find_chats(query))
         chats = [chat for chat in chats if chat.id in found]
-    return {"chats": [chat_row(chat) for chat in chats]}
+    return {"chats": [chat.as_row() for chat in chats]}
 
 
 def chats_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
@@ -153,11 +152,11 @@ def chats_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
         fields = asdict(message)
         fields.pop("chat_id")
         messages.append(fields | {"citations": [citation_json(citation) for citation in message.citations]})
-    return {**chat_row(chat), "messages": messages}
+    return {**chat.as_row(), "messages": messages}
 
 
 def chats_rename(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    row = chat_row(shelf.library.chats.rename(str(params["id"]), str(params["title"])))
+    row = shelf.library.chats.rename(str(params["id"]), str(params["title"])).as_row()
     shelf.publish("chats", {"chats": [row]})
     return row
 
@@ -176,19 +175,6 @@ def chats_export(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
         raise LongshelfError("usage", f"Chats are exported as markdown or json, not {form!r}.")
     make = export.as_json if form == "json" else export.as_markdown
     return {"id": params["id"], "format": form, "text": make(shelf.library.chats, str(params["id"]))}
-
-
-def chat_row(chat: Chat) -> dict[str, Any]:
-    """A chat of a list; documents: ids."""
-    return {
-        "id": chat.id,
-        "title": chat.title,
-        "model": chat.model,
-        "created_at": chat.created_at,
-        "updated_at": chat.updated_at,
-        "documents": [document for document, _ in chat.documents],
-        "document_titles": [title for _, title in chat.documents],
-    }
 
 
 def settings_get(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
