@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from dataclasses import asdict
@@ -83,42 +84,6 @@ def _progress(call: Call) -> Callable[[str, int, int], None]:
     return lambda stage, done, total: call.emit("progress", {"stage": stage, "done": done, "total": total})
 
 
-def documents_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import adding
-
-    return adding.add(shelf, params, call)
-
-
-def documents_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import shelved
-
-    return shelved.list_documents(shelf, params, call)
-
-
-def documents_show(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import shelved
-
-    return shelved.show(shelf, params, call)
-
-
-def documents_read(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import shelved
-
-    return shelved.read_only(shelf, params, call)
-
-
-def documents_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import shelved
-
-    return shelved.remove(shelf, params, call)
-
-
-def jobs_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.reading import jobs
-
-    return jobs.list_jobs(shelf, params, call)
-
-
 def _jobs(action: str) -> Method:
     def change(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
         from engine.reading import jobs
@@ -126,12 +91,6 @@ def _jobs(action: str) -> Method:
         return jobs.change_jobs(shelf, {**params, "action": action}, call)
 
     return change
-
-
-def ask(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.answering import asking
-
-    return asking.ask(shelf, params, call)
 
 
 def chats_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
@@ -190,22 +149,14 @@ def settings_set(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     return changed.as_json()
 
 
-def doctor(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.service import care
+def _elsewhere(module: str, name: str) -> Method:
+    """The method `name` of a module that is imported when it is first called: a client that lists documents needs no torch."""
 
-    return care.doctor(shelf, params, call)
+    def call_it(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+        method: Method = getattr(importlib.import_module(module), name)
+        return method(shelf, params, call)
 
-
-def gc(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.service import care
-
-    return care.gc(shelf, params, call)
-
-
-def paths(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    from engine.service import care
-
-    return care.paths(shelf, params, call)
+    return call_it
 
 
 METHODS: dict[str, Method] = {
@@ -216,17 +167,17 @@ METHODS: dict[str, Method] = {
     "models.add": models_add,
     "models.use": models_use,
     "models.remove": models_remove,
-    "documents.add": documents_add,
-    "documents.list": documents_list,
-    "documents.show": documents_show,
-    "documents.read": documents_read,
-    "documents.remove": documents_remove,
-    "jobs.list": jobs_list,
+    "documents.add": _elsewhere("engine.reading.adding", "add"),
+    "documents.list": _elsewhere("engine.reading.shelved", "list_documents"),
+    "documents.show": _elsewhere("engine.reading.shelved", "show"),
+    "documents.read": _elsewhere("engine.reading.shelved", "read_only"),
+    "documents.remove": _elsewhere("engine.reading.shelved", "remove"),
+    "jobs.list": _elsewhere("engine.reading.jobs", "list_jobs"),
     "jobs.pause": _jobs("pause"),
     "jobs.resume": _jobs("resume"),
     "jobs.cancel": _jobs("cancel"),
     "jobs.retry": _jobs("retry"),
-    "ask": ask,
+    "ask": _elsewhere("engine.answering.asking", "ask"),
     "chats.list": chats_list,
     "chats.show": chats_show,
     "chats.rename": chats_rename,
@@ -234,7 +185,7 @@ METHODS: dict[str, Method] = {
     "chats.export": chats_export,
     "settings.get": settings_get,
     "settings.set": settings_set,
-    "doctor": doctor,
-    "gc": gc,
-    "paths": paths,
+    "doctor": _elsewhere("engine.service.care", "doctor"),
+    "gc": _elsewhere("engine.service.care", "gc"),
+    "paths": _elsewhere("engine.service.care", "paths"),
 }
