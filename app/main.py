@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app import language, single
+from app import language, screen, single
 from engine.home import Home
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ def run(home: Home, files: Sequence[Path] = (), until_shown: bool = False, new_w
     """Open the window of this home, add `files`, and return the exit status when it is closed.
 
     A window that is already open takes the files and comes to the front, unless `new_window`. With `until_shown`, prints the milliseconds
-    from the start of the process to the first paint, and ends. Raises LongshelfError("home") if the home can't be used.
+    from the start of the process to the first paint, and ends. Raises LongshelfError("home") if the home can't be used,
+    and what `screen.check` raises.
     """
     home = home.open()
+    screen.check()
     application = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(application, QApplication)
     application.setApplicationName("longshelf")

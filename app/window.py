@@ -235,7 +235,9 @@ class Window(QMainWindow):
 
     def _on_document(self, document: str) -> None:
         self.reader.show_document(document)
-        if not self.chat.conversation.path():
+        if self.chat.conversation.path():
+            self.chat.offer([document])
+        else:
             self.chat.chooser.choose([document])
 
     def _on_citation(self, citations: list[Row], current: int) -> None:

@@ -138,4 +138,4 @@ def place(citation: Row) -> str:
 def stretch(part: Row) -> str:
     """Where a part that was read lies: the section or page it begins in, and the one it ends in if that is another."""
     first, last = str(part.get("first") or ""), str(part.get("last") or "")
-    return first if first == last or not last else f"{first} – {last}"
+    return " – ".join(dict.fromkeys(filter(None, (first, last))))

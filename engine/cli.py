@@ -80,7 +80,7 @@ def _run(given: list[str]) -> int:
     try:
         parser = build_parser()
         given = _as_command(given, parser)
-        options = parser.parse_args(given)
+        options = _parse(parser, given)
         home = Home.choose(options.home)
         if options.run is None:
             from app.main import run as run_window  # the only way up, and only for this command
@@ -105,7 +105,7 @@ def _run(given: list[str]) -> int:
 
 def _stopped(session: Session | None) -> int:
     """As shells have it: 128 and the number of the signal."""
-    print("Stopped. What was finished is kept.", file=sys.stderr)
+    print("Stopped. What was finished is kept; the same command goes on from there.", file=sys.stderr)
     return 128 + (session.signal if session is not None and session.signal else signal.SIGINT)
 
 
@@ -117,6 +117,16 @@ def _fault(error: Exception, home: Home | None) -> LongshelfError:
             log.write("".join(traceback.format_exception(error)))
             hint = f"Details are in {home.log}."
     return LongshelfError("engine_fault", f"Longshelf made a mistake ({type(error).__name__}).", hint)
+
+
+def _parse(parser: Parser, given: list[str]) -> argparse.Namespace:
+    """The options; `ask DOC --json QUESTION` is understood too, which argparse by itself takes for a surplus word."""
+    options, surplus = parser.parse_known_args(given)
+    if surplus and options.command == "ask" and not any(word.startswith("--") for word in surplus):
+        options.words += surplus
+    elif surplus:
+        parser.error(f"unrecognized arguments: {' '.join(surplus)}")
+    return options
 
 
 def _as_command(given: list[str], parser: Parser) -> list[str]:

@@ -16,15 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import resources
+from app.screen import APT_LINE
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGSHELF = ROOT / ".venv/bin/longshelf"
 
-# What Qt needs of Debian 12 and Ubuntu 22.04 or newer to open a window under X11 or Wayland.
-APT_LINE = (
-    "sudo apt install libegl1 libgl1 libdbus-1-3 libfontconfig1 libglib2.0-0 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 "
-    "libxcb-keysyms1 libxcb-shape0 libwayland-cursor0 libwayland-egl1"
-)
 OPEN_QT = "from PySide6.QtWidgets import QApplication; QApplication([])"
 
 

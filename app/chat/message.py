@@ -117,6 +117,8 @@ class MessageView(QFrame):
         read = ""
         if (meta.get("parts_total") or 0) > 1:
             read = self.tr("read {0} of {1} parts").format(words.number(len(parts)), words.number(meta["parts_total"]))
+            if (ready := meta.get("parts_ready") or meta["parts_total"]) < meta["parts_total"]:
+                read += self.tr(" ({0} read so far)").format(words.number(ready))
         return words.join(from_memory, ", ".join(dict.fromkeys(filter(None, places))), read)
 
     def _head(self, siblings: list[MessageId]) -> QHBoxLayout:

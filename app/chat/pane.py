@@ -35,6 +35,7 @@ class ChatPane(QFrame):
         self._preferences = preferences
         self.conversation = Conversation()
         self._asking: Asking | None = None
+        self._offered: list[str] = []
         self._branch_from: Message | None = None  # the earlier question that is being edited
 
         self.chooser = Chooser(mirror, self)
@@ -63,9 +64,15 @@ class ChatPane(QFrame):
         """The question on its way, of this chat or of another."""
         return self._asking
 
+    def offer(self, documents: list[str]) -> None:
+        """A chat is under way, and these documents were looked at meanwhile: the next new chat is about them."""
+        self._offered = documents
+
     def new_chat(self, documents: list[str] | None = None) -> None:
-        """An empty chat about these documents, or about those chosen now."""
-        if documents is not None:
+        """An empty chat about these documents, else about those offered last, else about those chosen now."""
+        documents = documents or self._offered
+        self._offered = []
+        if documents:
             self.chooser.choose(documents)
         self._show(Conversation(documents=self.chooser.documents))
         self.composer.setFocus()

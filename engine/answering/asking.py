@@ -192,6 +192,7 @@ class Question:
                 for source in answer.sources
             ],
             "parts_total": asked.parts_total,
+            "parts_ready": len(asked.sources),
             **{name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(counts).items()},
             "generated_tokens": len(generated.ids),
             "tokens_per_s": round(len(generated.ids) / counts.decode_s, 2) if counts.decode_s else 0.0,

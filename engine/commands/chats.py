@@ -11,7 +11,8 @@ from engine.commands.session import Session
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
     chats = commands.add_parser("chats", help="kept conversations: list, show, search, export, rename, remove")
-    actions = chats.add_subparsers(dest="action", metavar="ACTION", required=True)
+    chats.set_defaults(run=_list, query=None, json=False)
+    actions = chats.add_subparsers(dest="action", metavar="ACTION")
     listed = actions.add_parser("list", parents=[output], help="all chats, the latest first")
     listed.set_defaults(run=_list, query=None)
     search = actions.add_parser("search", parents=[output], help="chats that hold these words")

@@ -100,9 +100,8 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
         return
     text = f"{document['id']}  {document['title']}: {document['state'].replace('_', ' ')}"
     if document["tokens"]:
-        text += (
-            f" · {document['tokens']:,} tokens in {document['parts']} parts · {size(document['bytes'])} · {duration(document['seconds'])}"
-        )
+        parts = f"{document['parts']} part{'s' * (document['parts'] != 1)}"
+        text += f" · {document['tokens']:,} tokens in {parts} · {size(document['bytes'])} · {duration(document['seconds'])}"
     if document["segments_found"] and not document["segments_computed"]:
         text += " · already remembered"
     session.output.say(text)
@@ -120,8 +119,9 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
 def _list(options: Namespace, session: Session) -> dict[str, Any]:
     result = session.call("documents.list", {"query": options.query})
     for row in result["documents"]:
-        state = row["state"] if row["state"] != "remembering" else f"{row['percent']:.1f} %"
-        session.output.say(f"{row['id']}  {state:<12} {row['tokens']:>9,} tokens  {size(row['bytes']):>10}  {row['title']}")
+        partly = 0 < row["tokens_done"] < row["tokens"]
+        state = f"{row['state']} {row['percent']:.1f} %" if partly else row["state"]
+        session.output.say(f"{row['id']}  {state:<18} {row['tokens']:>9,} tokens  {size(row['bytes']):>10}  {row['title']}")
         if row["reason"]:
             session.output.say(f"          {row['reason']}")
     if not result["documents"]:

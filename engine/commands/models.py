@@ -11,7 +11,8 @@ from engine.commands.session import Session, size
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
     models = commands.add_parser("models", help="language models: list, fetch, add, use, remove")
-    actions = models.add_subparsers(dest="action", metavar="ACTION", required=True)
+    models.set_defaults(run=_list, json=False)
+    actions = models.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", parents=[output], help="installed models, and the one that can be fetched").set_defaults(run=_list)
     fetch = actions.add_parser("fetch", parents=[output], help="download and install the default model")
     fetch.add_argument("name", nargs="?", default="smollm2", help="smollm2 (SmolLM2-135M-Instruct, Apache-2.0)")

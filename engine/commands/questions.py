@@ -8,6 +8,8 @@ from typing import Any
 from engine.commands.session import Session, duration
 from engine.errors import LongshelfError
 
+LONGEST_QUOTE = 300
+
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
     ask = commands.add_parser(
@@ -92,10 +94,17 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
         named = citation["title"] if several else ""
         place = ", ".join(filter(None, [named, citation["section"], page, f"line {citation['line']}"]))
         quote = " ".join(citation["quote"].split())
-        session.output.say(f"[{citation['number']}] {place}\n    {quote[:300]}")
-    read, total = len(result["parts_read"]), result["parts_total"]
+        session.output.say(f"[{citation['number']}] {place}\n    {shortened(quote)}")
+    read, total, ready = len(result["parts_read"]), result["parts_total"], result["parts_ready"]
+    so_far = f" ({ready} read so far)" if ready < total else ""
     trial = " · trial model" if result["trial_model"] else ""
     again = f" · {result['document_tokens_prefilled']:,} document tokens read for this" if result["document_tokens_prefilled"] else ""
     session.output.say(
-        f"from memory · read {read} of {total} parts · {result['ttft_s']:.1f} s to the first word · chat {result['chat']}{trial}{again}"
+        f"from memory · read {read} of {total} parts{so_far} · {result['ttft_s']:.1f} s to the first word"
+        f" · chat {result['chat']}{trial}{again}"
     )
+
+
+def shortened(quote: str) -> str:
+    """A quote as long as a terminal can bear."""
+    return quote if len(quote) <= LONGEST_QUOTE else quote[:LONGEST_QUOTE].rpartition(" ")[0] + " …"

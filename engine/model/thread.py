@@ -1,7 +1,7 @@
 """The one thread that runs the model, and who goes first on it.
 
-All native work of an engine happens here: an OpenMP runtime keeps one pool of workers for each thread that calls it, and two pools
-that spin on the same cores cost several times the work. Questions are urgent: they run at once, between two layers of whatever is
+All native work of an engine happens here: an OpenMP runtime keeps one pool of workers for each thread that calls it, and several
+pools would compete for the same cores. Questions are urgent: they run at once, between two layers of whatever is
 being read, and reading goes on where it was.
 """
 

@@ -99,7 +99,9 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
             assigned = assign_parts(shelf, model, row, params.get("part_tokens"))
             _forget_unneeded(shelf)
         if all(part.state == "ready" for part in assigned):
-            return Taken(shelf.library.documents.set_state(row.id, "ready"), started)
+            row = shelf.library.documents.set_state(row.id, "ready")
+            shelf.publish("documents", {"documents": [document_row(shelf, row)]})
+            return Taken(row, started)
         job = _queued(shelf, row, model.name, bool(params.get("first")), ahead)
         missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in assigned))
         held = _reason_to_hold(shelf, missing, bool(params.get("yes")))
