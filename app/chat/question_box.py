@@ -23,7 +23,8 @@ class QuestionBox(QWidget):
         self._hint.linkActivated.connect(lambda _: self.cancelled.emit())
         mode = QLabel(self.tr("Exact"), objectName="quiet", accessibleName=self.tr("Mode: exact"))
         mode.setToolTip(self.tr("Exact: the whole memory of the chosen parts is read for every word."))
-        self._model = QLabel(objectName="quiet")
+        self._model = QLabel(objectName="quiet", alignment=Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._model.setMinimumWidth(self.fontMetrics().averageCharWidth() * 8)  # a long name gives way in a narrow window
         self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
         self._button = QToolButton(autoRaise=True)
         self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
@@ -55,6 +56,7 @@ class QuestionBox(QWidget):
     def show_model(self, model: Row) -> None:
         """The row of the model that will answer; an empty one when none is installed."""
         self._model.setText(str(model.get("name") or ""))
+        self._model.setToolTip(self._model.text())
         self._badge.setVisible(bool(model.get("trial")))
 
     def tell(self, text: str, link: str = "") -> None:

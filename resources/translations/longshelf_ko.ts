@@ -612,6 +612,10 @@
   <context>
     <name>MessageView</name>
     <message>
+      <source> ({0} read so far)</source>
+      <translation> (지금까지 {0}개 읽음)</translation>
+    </message>
+    <message>
       <source>A small model to try Longshelf with. Its answers are often wrong; where it points is still useful.</source>
       <translation>Longshelf를 시험해 보기 위한 작은 모델입니다. 답이 자주 틀리지만, 가리키는 곳은 쓸모가 있습니다.</translation>
     </message>

@@ -65,8 +65,6 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ["add"],
         ["ask"],
         ["show"],
-        ["chats"],
-        ["models"],
         ["chats", "burn"],
         ["show", "x", "--page", "two"],
         ["jobs", "dance"],
@@ -118,6 +116,12 @@ def test_the_home_can_come_from_the_environment(
     monkeypatch.setenv("LONGSHELF_HOME", str(tmp_path / "mine"))
     assert main(["paths", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["home"]["path"] == str(tmp_path / "mine")
+
+
+@pytest.mark.parametrize("subject", ["chats", "models", "jobs"])
+def test_a_subject_without_an_action_is_listed(subject: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([subject]) == 0
+    assert capsys.readouterr().out
 
 
 # ---- the window ----
