@@ -32,9 +32,9 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
     text = _text(model, wanted)
     with TemporaryDirectory() as folder:
         for repeat in range(repeats):
-            # A first line of its own makes every repeat a document that was never read.
+            # A word of its own before each paragraph makes every part of every repeat one that was never read.
             path = Path(folder) / f"bench-{repeat}.md"
-            path.write_text(f"Copy {secrets.token_hex(8)}.\n\n{text}", encoding="utf-8")
+            path.write_text("\n\n".join(f"{secrets.token_hex(2)} {paragraph}" for paragraph in text.split("\n\n")), encoding="utf-8")
             again = Path(folder) / f"bench-{repeat}-again.md"
             again.write_bytes(path.read_bytes())
             say(f"adding {wanted} tokens ({repeat + 1} of {repeats})")
