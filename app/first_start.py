@@ -177,7 +177,7 @@ class StartPage(QScrollArea):
         )
         download = self.tr(
             "To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes "
-            "about 270 MB on disk. It is the only time the network is used."
+            "about 100 MB on disk. It is the only time the network is used."
         )
         limits = self.tr(
             "It is a trial model: small, quick, and English only. It finds places well, but its answers are often wrong, and it "

@@ -36,6 +36,7 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 SIZES = {"torch, CPU build": (192, 790), "torch, CUDA build": (3000, 5500), "Qt and the other packages": (145, 710)}
 MODEL_SIZE = (93, 280)
 
+
 class SetupError(Exception):
     """The set-up can't go on; the text says why and what to do."""
 

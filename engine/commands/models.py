@@ -58,7 +58,7 @@ def _fetch(options: Namespace, session: Session) -> dict[str, Any]:
         nonlocal begun
         if data.get("stage") == "download" and not begun:
             begun = True
-            session.output.note(f"Installing {options.name}: a download of 93 MB, 270 MB on the disk.")
+            session.output.note(f"Installing {options.name}: a download of 93 MB, 98 MB on the disk.")
         told(event, data)
 
     return _installed(session, session.call("models.fetch", {"name": options.name}, on_event))

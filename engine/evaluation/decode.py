@@ -16,6 +16,7 @@ from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.evaluation.report import Report, timed
 from engine.model.loaded import LoadedModel
+from engine.model.weights import state
 
 CONTEXTS = (512, 7680)
 PREFILL = 2048
@@ -105,7 +106,6 @@ def _our_decode(model: LoadedModel, ids: list[int], steps: int) -> Callable[[], 
 
 def _peer(model: LoadedModel, attention: str) -> Any:
     """transformers' Llama with the very same weights."""
-    from safetensors.torch import load_file
     from transformers import LlamaConfig, LlamaForCausalLM
 
     c = model.config
@@ -125,11 +125,11 @@ def _peer(model: LoadedModel, attention: str) -> Any:
     )
     with torch.device("meta"):
         peer = LlamaForCausalLM(config)
-    state = load_file(model.installed.weights)
+    tensors = state(model.installed.weights)
     if c.tied:
-        state["lm_head.weight"] = state["model.embed_tokens.weight"]
+        tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"]
     peer = peer.to_empty(device="cpu").to(torch.bfloat16)
-    peer.load_state_dict(state)
+    peer.load_state_dict(tensors)
     peer.model.rotary_emb = type(peer.model.rotary_emb)(config)  # its tables are not part of the state
     return peer.eval()
 

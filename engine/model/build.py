@@ -21,7 +21,7 @@ from engine.model.config import ModelConfig
 from engine.model.fetch import Progress, Stop
 from engine.model.gguf_import import GgufFile, Source
 from engine.model.gguf_tokenizer import write_tokenizer
-from engine.model.safetensors_file import Bf16, TensorInfo
+from engine.model.safetensors_file import Run, TensorInfo
 from engine.model.template import INSTRUCT, ChatTemplate, TemplatePieces
 
 PART_TOKENS = 2048
@@ -52,6 +52,15 @@ class Plan:
     @property
     def weights_bytes(self) -> int:
         return sum(source.info.bytes for source in self.sources)
+
+    @property
+    def weights(self) -> str:
+        """The layout that most of the weights have: "bf16", "q4_1", …"""
+        sizes: dict[str, int] = {}
+        for source in self.sources:
+            layout = source.info.name.rpartition(".")[2] if source.info.dtype == "U8" else "bf16"
+            sizes[layout] = sizes.get(layout, 0) + source.info.bytes
+        return max(sizes, key=lambda layout: sizes[layout])
 
 
 def plan(file: GgufFile) -> Plan:
@@ -94,7 +103,7 @@ def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop:
         trial=origin.trial,
         family=config.family,
         window=config.window,
-        weights="bf16",
+        weights=planned.weights,
         weights_digest=digest,
         weights_bytes=weights.stat().st_size,
         tokenizer_digest=tokenizer.digest,
@@ -118,11 +127,11 @@ def _encoded(pieces: TemplatePieces, encode: Callable[[str], list[int]]) -> tupl
     return piece(pieces.preamble), piece(pieces.after_document), turns
 
 
-def _watched(planned: Plan, progress: Progress, stop: Stop) -> Iterator[tuple[TensorInfo, Iterator[Bf16]]]:
+def _watched(planned: Plan, progress: Progress, stop: Stop) -> Iterator[tuple[TensorInfo, Iterator[Run]]]:
     """The tensors to write; tells how far they are and looks at `stop` between runs of rows."""
     done, total = 0, planned.weights_bytes
 
-    def watched(runs: Iterator[Bf16]) -> Iterator[Bf16]:
+    def watched(runs: Iterator[Run]) -> Iterator[Run]:
         nonlocal done
         for run in runs:
             if stop():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from engine.errors import LongshelfError
@@ -38,6 +38,13 @@ class ModelConfig:
     {"rope_type": "linear", "factor": f}, {"rope_type": "llama3", ...}. A GGUF carries the frequencies' divisors instead of
     the rule behind them: {"rope_type": "divisors", "divisors": [head_dim / 2 numbers]}, inverse frequency i is divided by
     number i. `eos` holds every token id that ends an answer.
+
+    What only some families have, off unless named: `rotary_dim`, the leading dims of a head that are rotated (0: all);
+    `qkv_bias`; `qk_norm`, RMSNorm over each head of q and k before rotation; `post_norms`, RMSNorm of what attention and MLP give
+    before it is added; `activation` of the gate, "silu" or "gelu_tanh"; `embedding_scale`; `attention_scale` (0: head_dim^-1/2);
+    `attention_softcap` and `logit_softcap` (0: none), cap * tanh(x / cap); `layer_kinds`, "full", "sliding" (sees the last
+    `sliding_window` positions, its own included; rotated by `sliding_rope_theta` where that is not 0) or "nope" (not rotated) for
+    each layer, empty: all full.
     """
 
     family: str
@@ -55,6 +62,18 @@ class ModelConfig:
     bos: int | None
     eos: tuple[int, ...]
     rope: Mapping[str, Any] = field(default_factory=lambda: {"rope_type": "default"}, hash=False)
+    rotary_dim: int = 0
+    qkv_bias: bool = False
+    qk_norm: bool = False
+    post_norms: bool = False
+    activation: str = "silu"
+    embedding_scale: float = 1.0
+    attention_scale: float = 0.0
+    attention_softcap: float = 0.0
+    logit_softcap: float = 0.0
+    layer_kinds: tuple[str, ...] = ()
+    sliding_window: int = 0
+    sliding_rope_theta: float = 0.0
 
     def __post_init__(self) -> None:
         counts = ("layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocab", "window")
@@ -77,16 +96,20 @@ class ModelConfig:
     def identity(self) -> str:
         """Canonical JSON of what K and V depend on beside the weights' content; part of every segment's namespace.
 
-        The window, the stop ids and whether embeddings are tied are left out: they change no K or V.
+        The window, the stop ids, whether embeddings are tied and the cap of logits are left out: they change no K or V. So is what a
+        family doesn't have: a field added later changes no identity of a model without it.
         """
         kept = asdict(self)
-        for name in ("window", "bos", "eos", "tied"):
+        for name in ("window", "bos", "eos", "tied", "logit_softcap"):
             del kept[name]
+        for known in fields(self):
+            if known.name in kept and known.default is not MISSING and kept[known.name] == known.default:
+                del kept[known.name]
         return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     def as_json(self) -> dict[str, Any]:
         """The content of config.json."""
-        return {"format": FORMAT, **asdict(self), "eos": list(self.eos), "rope": dict(self.rope)}
+        return {"format": FORMAT, **asdict(self), "eos": list(self.eos), "rope": dict(self.rope), "layer_kinds": list(self.layer_kinds)}
 
     @staticmethod
     def from_json(stored: Mapping[str, Any]) -> ModelConfig:
@@ -94,6 +117,6 @@ class ModelConfig:
         check_format(stored.get("format", FORMAT))
         values = {name: value for name, value in stored.items() if name != "format"}
         try:
-            return ModelConfig(**{**values, "eos": tuple(values["eos"])})
+            return ModelConfig(**{**values, "eos": tuple(values["eos"]), "layer_kinds": tuple(values.get("layer_kinds", ()))})
         except (KeyError, TypeError) as error:
             raise damaged(f"The model's config.json is damaged: {error}.") from error

@@ -68,7 +68,7 @@ class Decoder:
                 f"This needs {rows.last_position + 1} tokens at once; the model's window holds {self.config.window}.",
                 "Ask a shorter question, or start a new chat.",
             )
-        x = F.embedding(ids, self.weights.embedding)
+        x = self.weights.embedding.row(ids).to(self.dtype)
         cos, sin = self._rope.at(rows.positions)
         for index, layer in enumerate(self.weights.layers):
             if between_layers is not None:
@@ -81,21 +81,22 @@ class Decoder:
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         """[n, V] float32 from the last layer's output [n, E]."""
-        return F.linear(self._norm(x, self.weights.norm), self.weights.head).float()
+        return self.weights.head.many(self._norm(x, self.weights.norm)).float()
 
     def _norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return F.rms_norm(x, weight.shape, weight, self.config.rms_eps)
+        """RMSNorm (Zhang and Sennrich 2019, arXiv:1910.07467) in float32, rounded once."""
+        return F.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps).to(x.dtype)
 
     def _attention(
         self, index: int, layer: Layer, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, rows: Rows, attention: Attention
     ) -> torch.Tensor:
         c = self.config
-        qkv = F.linear(self._norm(x, layer.attention_norm), layer.qkv).view(-1, c.heads + 2 * c.kv_heads, c.head_dim)
+        qkv = layer.qkv.many(self._norm(x, layer.attention_norm)).view(-1, c.heads + 2 * c.kv_heads, c.head_dim)
         turned = rotate(qkv[:, : c.heads + c.kv_heads], cos, sin)
         q, k, v = turned[:, : c.heads].contiguous(), turned[:, c.heads :], qkv[:, c.heads + c.kv_heads :]
         out = attention.attend(index, q, k.to(self.dtype), v, rows)  # K rounded to the stored dtype before its first use
-        return F.linear(out.to(self.dtype).view(-1, c.heads * c.head_dim), layer.out)
+        return layer.out.many(out.to(self.dtype).view(-1, c.heads * c.head_dim))
 
     def _mlp(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
-        gate, up = F.linear(self._norm(x, layer.mlp_norm), layer.gate_up).chunk(2, -1)
-        return F.linear(F.silu(gate) * up, layer.down)
+        x = self._norm(x, layer.mlp_norm)
+        return layer.down.many(F.silu(layer.gate.many(x)) * layer.up.many(x))

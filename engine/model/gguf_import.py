@@ -1,4 +1,4 @@
-"""A GGUF file read as a model of ours: its config, and its tensors under Hugging Face names in bf16.
+"""A GGUF file read as a model of ours: its config, and its tensors under Hugging Face names, packed ones left packed.
 
 GGUF is the single-file format of llama.cpp (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Its Llama files hold the rows
 of q and k in the order of interleaved rotation; they are put back into halves (rotate_half), which the decoder rotates. Rows
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
-from engine.model.safetensors_file import Bf16, TensorInfo, to_bf16
+from engine.model.safetensors_file import Run, TensorInfo, to_bf16
+from kernels.packings import PACKINGS
 
 FAMILY = "llama"
 ONE_FILE = "This version installs models of the Llama family from single GGUF files."
@@ -192,35 +193,57 @@ class GgufFile:
             _check_type(self, tensor)
             halves = {"attn_q": config.heads, "attn_k": config.kv_heads}.get(old.split(".")[-2])
             order = None if halves is None else _half_order(halves, config.head_dim)
-            sources.append(Source(TensorInfo(new, shape), _reading(self, tensor, order)))
+            sources.append(_source(self, tensor, new, shape, order))
         return sorted(sources, key=lambda source: source.info.name)
 
 
 @dataclass(frozen=True)
 class Source:
-    """One tensor of the model to be: `runs()` gives its rows in order as bf16, a run at a time."""
+    """One tensor of the model to be: `runs()` gives its rows in order, a run at a time."""
 
     info: TensorInfo
-    runs: Callable[[], Iterator[Bf16]]
+    runs: Callable[[], Iterator[Run]]
 
 
-def _reading(file: GgufFile, tensor: gguf.ReaderTensor, order: NDArray[np.intp] | None) -> Callable[[], Iterator[Bf16]]:
-    def runs() -> Iterator[Bf16]:
-        for values in _unpacked(tensor, order):
-            if not np.all(np.isfinite(values)):
-                raise file.damaged(f"its tensor {tensor.name} holds numbers that are not finite")
-            yield to_bf16(values)
+def _source(file: GgufFile, tensor: gguf.ReaderTensor, name: str, shape: tuple[int, ...], order: NDArray[np.intp] | None) -> Source:
+    """Vectors become float32, blocks that the kernels know stay as they are, any other matrix becomes bf16."""
+    packing = PACKINGS.get(tensor.tensor_type.name.lower())
+    if len(shape) == 2 and packing is not None:
+        info = TensorInfo(f"{name}.{packing.name}", (shape[0], packing.row_bytes(shape[1])), "U8")
+        return Source(info, lambda: _blocks(file, tensor, order))
+    dtype = "F32" if len(shape) == 1 else "BF16"
+    return Source(TensorInfo(name, shape, dtype), lambda: _numbers(file, tensor, order, dtype))
 
-    return runs
+
+def _numbers(file: GgufFile, tensor: gguf.ReaderTensor, order: NDArray[np.intp] | None, dtype: str) -> Iterator[Run]:
+    for values in _unpacked(tensor, order):
+        _check_finite(file, tensor, values)
+        yield values if dtype == "F32" else to_bf16(values)
+
+
+def _blocks(file: GgufFile, tensor: gguf.ReaderTensor, order: NDArray[np.intp] | None) -> Iterator[Run]:
+    for rows in _rows(tensor, order):
+        _check_finite(file, tensor, gguf.quants.dequantize(rows, tensor.tensor_type))
+        yield rows
+
+
+def _check_finite(file: GgufFile, tensor: gguf.ReaderTensor, values: NDArray[np.float32]) -> None:
+    if not np.all(np.isfinite(values)):
+        raise file.damaged(f"its tensor {tensor.name} holds numbers that are not finite")
 
 
 def _unpacked(tensor: gguf.ReaderTensor, order: NDArray[np.intp] | None) -> Iterator[NDArray[np.float32]]:
-    """float32 [rows, columns] in runs of rows; `order` says which stored row comes next."""
+    """float32 [rows, columns] in runs of rows."""
+    for rows in _rows(tensor, order):
+        yield np.ascontiguousarray(gguf.quants.dequantize(rows, tensor.tensor_type), dtype=np.float32)
+
+
+def _rows(tensor: gguf.ReaderTensor, order: NDArray[np.intp] | None) -> Iterator[NDArray[Any]]:
+    """Stored rows in runs; `order` says which comes next."""
     packed = tensor.data.reshape(1, -1) if tensor.data.ndim == 1 else tensor.data
     step = max(1, RUN // int(tensor.shape[0]))
     for start in range(0, len(packed), step):
-        rows = packed[start : start + step] if order is None else packed[order[start : start + step]]
-        yield np.ascontiguousarray(gguf.quants.dequantize(rows, tensor.tensor_type), dtype=np.float32)
+        yield packed[start : start + step] if order is None else packed[order[start : start + step]]
 
 
 def _half_order(heads: int, head_dim: int) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ from kernels import cpu
 class LoadedModel:
     """One installed model, its weights in memory. Raises LongshelfError("model_damaged") where its files aren't what was installed.
 
-    All of them are read for that (0.2 s for 270 MB): a flipped bit in a weight would give wrong answers, and stored KV its name.
+    All of them are read for that (0.1 s for 100 MB): a flipped bit in a weight would give wrong answers, and stored KV its name.
     """
 
     def __init__(self, installed: InstalledModel) -> None:

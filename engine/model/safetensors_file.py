@@ -21,16 +21,22 @@ from engine.model.config import damaged
 
 Bf16 = NDArray[np.uint16]
 """bf16 numbers as their 16 bits."""
+Run = Bf16 | NDArray[np.float32] | NDArray[np.uint8]
+"""Some rows of a tensor, as its dtype asks."""
+_NUMPY = {"BF16": "<u2", "F32": "<f4", "U8": "u1"}
 
 
 @dataclass(frozen=True)
 class TensorInfo:
+    """dtype as safetensors names it: "BF16", "F32" or, for packed blocks, "U8"."""
+
     name: str
     shape: tuple[int, ...]
+    dtype: str = "BF16"
 
     @property
     def bytes(self) -> int:
-        return 2 * int(np.prod(self.shape, dtype=np.int64))
+        return np.dtype(_NUMPY[self.dtype]).itemsize * int(np.prod(self.shape, dtype=np.int64))
 
 
 def to_bf16(values: NDArray[np.float32]) -> Bf16:
@@ -40,13 +46,13 @@ def to_bf16(values: NDArray[np.float32]) -> Bf16:
     return (rounded >> np.uint32(16)).astype(np.uint16)
 
 
-def write(path: Path, tensors: Iterable[tuple[TensorInfo, Iterable[Bf16]]], infos: list[TensorInfo]) -> str:
-    """Write bf16 tensors, each given as runs of rows. `infos` lists all of them, in the order of `tensors`, sorted by
+def write(path: Path, tensors: Iterable[tuple[TensorInfo, Iterable[Run]]], infos: list[TensorInfo]) -> str:
+    """Write tensors, each given as runs of rows. `infos` lists all of them, in the order of `tensors`, sorted by
     name. Gives the weights digest (see `digest`)."""
     header: dict[str, Any] = {}
     end = 0
     for info in infos:
-        header[info.name] = {"dtype": "BF16", "shape": list(info.shape), "data_offsets": [end, end + info.bytes]}
+        header[info.name] = {"dtype": info.dtype, "shape": list(info.shape), "data_offsets": [end, end + info.bytes]}
         end += info.bytes
     encoded = json.dumps(header, separators=(",", ":")).encode()
     encoded += b" " * (-(8 + len(encoded)) % 64)  # tensors start on a cache line
@@ -54,10 +60,10 @@ def write(path: Path, tensors: Iterable[tuple[TensorInfo, Iterable[Bf16]]], info
     with path.open("wb") as file:
         file.write(len(encoded).to_bytes(8, "little") + encoded)
         for info, runs in tensors:
-            _hash_heading(hasher, info.name, "BF16", info.shape)
+            _hash_heading(hasher, info.name, info.dtype, info.shape)
             written = 0
             for run in runs:
-                raw = np.ascontiguousarray(run, dtype="<u2").view(np.uint8).reshape(-1)
+                raw = np.ascontiguousarray(run, dtype=_NUMPY[info.dtype]).view(np.uint8).reshape(-1)
                 file.write(raw.data)
                 hasher.update(raw.data)
                 written += raw.nbytes

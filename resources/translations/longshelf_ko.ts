@@ -938,8 +938,8 @@
       <translation>시험용 모델은 영어를 읽으므로 영어 안내서를 열었습니다. 한국어 안내서는 도움말 메뉴에 있습니다.</translation>
     </message>
     <message>
-      <source>To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes about 270 MB on disk. It is the only time the network is used.</source>
-      <translation>시작하려면 언어 모델이 필요합니다: SmolLM2-135M-Instruct (라이선스 Apache-2.0). 약 93 MB를 내려받고 디스크를 약 270 MB 씁니다. 네트워크를 쓰는 것은 이때뿐입니다.</translation>
+      <source>To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes about 100 MB on disk. It is the only time the network is used.</source>
+      <translation>시작하려면 언어 모델이 필요합니다: SmolLM2-135M-Instruct (라이선스 Apache-2.0). 약 93 MB를 내려받고 디스크를 약 100 MB 씁니다. 네트워크를 쓰는 것은 이때뿐입니다.</translation>
     </message>
     <message>
       <source>Welcome to Longshelf</source>

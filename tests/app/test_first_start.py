@@ -43,7 +43,7 @@ def button(window: Window, text: str) -> QPushButton:
 
 def test_the_offer_says_what_it_costs_and_what_it_cannot_do(bare: tuple[Window, FakeEngine]) -> None:
     window, _ = bare
-    for fact in ("SmolLM2-135M-Instruct", "Apache-2.0", "93 MB", "270 MB", "English only", "trial model", "often wrong"):
+    for fact in ("SmolLM2-135M-Instruct", "Apache-2.0", "93 MB", "100 MB", "English only", "trial model", "often wrong"):
         assert fact in seen(window)
 
 

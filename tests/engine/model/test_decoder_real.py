@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
 import resources
@@ -16,7 +15,7 @@ from engine.attention.sequence import Rows, Sequence, Tail
 from engine.home import Home
 from engine.model.decoder import Decoder
 from engine.model.installed import Models
-from engine.model.weights import build
+from engine.model.weights import build, state
 
 
 class Pair(NamedTuple):
@@ -38,7 +37,7 @@ def pair(model_home: Home, one_thread: None) -> Pair:
     """Our decoder with its bf16 weights made float32, and what transformers gives on the same ones."""
     installed = Models(model_home).open()
     config = installed.config
-    state = {name: tensor.float() for name, tensor in load_file(installed.weights).items()}
+    plain = {name: tensor.float() for name, tensor in state(installed.weights).items()}
     peer_config = LlamaConfig(
         vocab_size=config.vocab,
         hidden_size=config.hidden,
@@ -56,12 +55,12 @@ def pair(model_home: Home, one_thread: None) -> Pair:
     ids = torch.tensor(installed.tokenizer().encode_ids(resources.handbook("en").read_text(encoding="utf-8"))[:64])
     with torch.device("meta"):
         peer = LlamaForCausalLM(peer_config)
-    peer.load_state_dict({"lm_head.weight": state["model.embed_tokens.weight"], **state}, assign=True)
+    peer.load_state_dict({"lm_head.weight": plain["model.embed_tokens.weight"], **plain}, assign=True)
     peer.model.rotary_emb = type(peer.model.rotary_emb)(peer_config)  # its tables are not part of the state
     with torch.no_grad():
         truth = peer.eval()(ids[None]).logits[0]
     del peer
-    return Pair(Decoder(config, build(lambda name: state[name], config, torch.float32)), ids, truth)
+    return Pair(Decoder(config, build(plain.get, config, torch.float32)), ids, truth)
 
 
 @pytest.mark.parametrize("chunks", [[64], [40, 23, 1]], ids=["whole", "chunked"])

@@ -9,13 +9,13 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
 from engine.model.install import fetch, install_gguf
 from engine.model.installed import Models
 from engine.model.safetensors_file import digest, to_bf16
+from engine.model.weights import state
 from tests.engine.model import tiny_gguf
 from tests.engine.model.tiny_gguf import PACKED
 
@@ -39,8 +39,7 @@ def refusal(home: Home, path: Path) -> LongshelfError:
 
 
 def stored(home: Home, name: str) -> dict[str, torch.Tensor]:
-    with safe_open(home.models / name / "model.safetensors", framework="pt") as file:
-        return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    return state(home.models / name / "model.safetensors")
 
 
 def test_an_installed_model_can_be_opened_and_says_what_it_is(home: Home, source: Path) -> None:
@@ -78,7 +77,18 @@ def test_every_tensor_comes_out_as_it_was_packed_in_the_order_of_training(
         value = values[f"{name}.weight"]
         if value.ndim > 1:  # rows are packed one by one, so their order doesn't matter here
             value = gguf.quants.dequantize(gguf.quants.quantize(value, packing), packing)
-        assert torch.equal(found[f"{key}.weight"], torch.from_numpy(value).to(torch.bfloat16)), name
+        truth = torch.from_numpy(value)
+        assert torch.equal(found[f"{key}.weight"], truth if value.ndim == 1 else truth.to(torch.bfloat16)), name
+
+
+@pytest.mark.parametrize("packing", [PACKED.Q8_0, PACKED.Q4_0, PACKED.Q4_1, PACKED.Q5_0, PACKED.Q5_1])
+def test_packed_rows_stay_packed_on_the_disk(tmp_path: Path, home: Home, packing: gguf.GGMLQuantizationType) -> None:
+    name = install_gguf(home, tiny_gguf.write(tmp_path / "tiny.gguf", packing=packing))
+    model = Models(home).open(name)
+    assert model.card.weights == packing.name.lower()
+    elements, size = gguf.GGML_QUANT_SIZES[packing]
+    numbers = sum(value.size for value in tiny_gguf.tensors().values() if value.ndim == 2)
+    assert numbers * size // elements < model.card.weights_bytes < numbers * size // elements + 8000
 
 
 def test_float32_is_rounded_to_the_nearest_bf16_with_ties_to_even() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import tokenizers
 import torch
-from safetensors import safe_open
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
@@ -16,6 +15,7 @@ from engine.home import Home
 from engine.model.fetch import DEFAULT, unpack
 from engine.model.install import never
 from engine.model.installed import InstalledModel, Models
+from engine.model.weights import state
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,10 @@ def test_its_tensors_are_those_that_transformers_unpacks(model: InstalledModel, 
     with torch.device("meta"):
         shape = LlamaForCausalLM(config)
     peer = load_gguf_checkpoint(str(source), return_tensors=True, model_to_load=shape)["tensors"]
-    with safe_open(model.weights, framework="pt") as file:
-        assert set(file.keys()) == peer.keys()
-        for name, tensor in peer.items():
-            assert torch.equal(file.get_tensor(name), torch.as_tensor(tensor).to(torch.bfloat16)), name
+    ours = state(model.weights)
+    assert ours.keys() == peer.keys()
+    for name, tensor in peer.items():
+        assert torch.equal(ours[name], torch.as_tensor(tensor).to(ours[name].dtype)), name
 
 
 def test_a_whole_novel_comes_back_from_its_ids(model: InstalledModel, corpus: Path) -> None:

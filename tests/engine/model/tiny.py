@@ -58,4 +58,4 @@ def config_of(model: LlamaForCausalLM) -> ModelConfig:
 def ours(model: LlamaForCausalLM, dtype: torch.dtype = torch.float32) -> Decoder:
     """Our decoder on the same weights."""
     config, state = config_of(model), model.state_dict()
-    return Decoder(config, build(lambda name: state[name], config, dtype))
+    return Decoder(config, build(state.get, config, dtype))

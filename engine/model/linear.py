@@ -1,0 +1,85 @@
+"""A matrix of a model, and products with it: plain numbers, or the packed blocks of a GGUF, left packed in memory.
+
+Rows of different layouts may stand below one another (a GGUF packs q, k and v as it likes), each run of them is a band. Few rows (decode,
+verification) are multiplied by `kernels.cpu.linear`, which unpacks in registers; many rows (prefill) by torch, from bf16 unpacked
+into a buffer that all matrices share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from kernels import cpu
+from kernels.packings import BF16, F32, Packing
+
+
+@dataclass(frozen=True)
+class Band:
+    """Rows of one layout. data: [rows, columns] bf16 or float32, or packed [rows, bytes of a row] uint8; rows contiguous."""
+
+    packing: Packing
+    data: torch.Tensor
+
+    @property
+    def rows(self) -> int:
+        return self.data.shape[0]
+
+
+def plain(weight: torch.Tensor) -> Band:
+    """The band of a [rows, columns] bf16 or float32 tensor."""
+    return Band(BF16 if weight.dtype == torch.bfloat16 else F32, weight.contiguous())
+
+
+class Scratch:
+    """One buffer for unpacked matrices, as large as the largest; what `take` gave is overwritten by the next."""
+
+    def __init__(self) -> None:
+        self._buffer = torch.empty(0, dtype=torch.bfloat16)
+
+    def take(self, rows: int, columns: int) -> torch.Tensor:
+        """[rows, columns] bf16, content undefined."""
+        if self._buffer.numel() < rows * columns:
+            self._buffer = torch.empty(rows * columns, dtype=torch.bfloat16)
+        return self._buffer[: rows * columns].view(rows, columns)
+
+
+class Linear:
+    """y = x Wᵀ + bias. bands: W [out, in], top to bottom; bias: [out] float32 or None."""
+
+    def __init__(self, bands: list[Band], columns: int, scratch: Scratch, bias: torch.Tensor | None = None) -> None:
+        if all(band.packing in (BF16, F32) for band in bands) and len({band.packing for band in bands}) == 1 and len(bands) > 1:
+            bands = [plain(torch.cat([band.data for band in bands]))]
+        self.bands = tuple(bands)
+        self.columns = columns
+        self.rows = sum(band.rows for band in bands)
+        self.bias = bias
+        self._scratch = scratch
+
+    def many(self, x: torch.Tensor) -> torch.Tensor:
+        """x [n, in] bf16 or float32, as the model's dtype is; gives [n, out] of the same dtype."""
+        y = F.linear(x, self.weight(x.dtype))
+        return y if self.bias is None else (y + self.bias).to(y.dtype)
+
+    def weight(self, dtype: torch.dtype) -> torch.Tensor:
+        """[out, in] unpacked; valid until another matrix is unpacked."""
+        if len(self.bands) == 1 and (only := self.bands[0]).packing in (BF16, F32):
+            return only.data.to(dtype)
+        unpacked = self._scratch.take(self.rows, self.columns)
+        at = 0
+        for band in self.bands:
+            cpu.unpack(band.packing, band.data, unpacked[at : at + band.rows])
+            at += band.rows
+        return unpacked.to(dtype)
+
+    def row(self, indices: torch.Tensor) -> torch.Tensor:
+        """Rows [n, in] as they are stored, unpacked: the look-up of an embedding (one band)."""
+        (only,) = self.bands
+        chosen = only.data[indices]
+        if only.packing in (BF16, F32):
+            return chosen
+        rows = torch.empty(len(chosen), self.columns, dtype=torch.bfloat16)
+        cpu.unpack(only.packing, chosen, rows)
+        return rows

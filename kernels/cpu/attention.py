@@ -1,0 +1,112 @@
+"""Dense attention over a list of KV blocks, on the CPU; its meaning is `kernels.reference.attend`."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+
+from kernels import reference
+from kernels.cpu.library import library
+from kernels.reference import Block
+
+_DTYPES = {torch.bfloat16: 0, torch.float32: 1}
+
+
+class _Block(ctypes.Structure):
+    _fields_ = [
+        ("k", ctypes.c_void_p),
+        ("v", ctypes.c_void_p),
+        ("head_stride", ctypes.c_int64),
+        ("token_stride", ctypes.c_int64),
+        ("key_offset", ctypes.c_int64),
+        ("length", ctypes.c_int32),
+        ("position", ctypes.c_int32),
+        ("row_begin", ctypes.c_int32),
+        ("row_end", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+    ]
+
+
+class _Attend(ctypes.Structure):
+    _fields_ = [
+        ("q", ctypes.c_void_p),
+        ("positions", ctypes.c_void_p),
+        ("blocks", ctypes.c_void_p),
+        ("out", ctypes.c_void_p),
+        ("lse", ctypes.c_void_p),
+        ("scores", ctypes.c_void_p),
+        ("keys", ctypes.c_int64),
+        ("rows", ctypes.c_int32),
+        ("heads", ctypes.c_int32),
+        ("kv_heads", ctypes.c_int32),
+        ("dim", ctypes.c_int32),
+        ("block_count", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
+        ("score_begin", ctypes.c_int32),
+        ("score_end", ctypes.c_int32),
+        ("scale", ctypes.c_float),
+    ]
+
+
+class BlockList:
+    """The blocks that packed rows read in one layer, ready for many calls: the C structures are made once.
+
+    blocks: in order of position for each row. The tensors are kept alive.
+    """
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+        self._structs = (_Block * max(1, len(blocks)))()
+        offset = 0
+        for struct, block in zip(self._structs, blocks, strict=False):
+            if block.k.stride() != block.v.stride() or block.k.stride(2) != 1 or block.k.dtype != block.v.dtype:
+                raise ValueError("K and V of a block need equal strides and dtype, and contiguous rows")
+            struct.k, struct.v = block.k.data_ptr(), block.v.data_ptr()
+            struct.head_stride, struct.token_stride = block.k.stride(0), block.k.stride(1)
+            struct.length, struct.position = block.k.shape[1], block.position
+            struct.row_begin, struct.row_end = block.row_begin, block.row_end
+            struct.dtype, struct.key_offset = _DTYPES[block.k.dtype], offset
+            offset += block.k.shape[1]
+        self.keys = offset
+        self.address = ctypes.addressof(self._structs)
+
+
+def attend(
+    q: torch.Tensor,
+    positions: torch.Tensor,
+    blocks: BlockList,
+    scale: float,
+    scores: torch.Tensor | None = None,
+    score_rows: tuple[int, int] = (0, 0),
+) -> torch.Tensor:
+    """Dense attention, meaning as `reference.attend`; gives out [N, Hq, D] float32.
+
+    q: [N, Hq, D] float32 contiguous; positions: [N] int32; scores: [Hkv, keys] float32 contiguous or None.
+    A row's bits don't depend on the other rows or on the number of threads, only on the instruction set.
+    """
+    native = library()
+    rows, heads, dim = q.shape
+    if native is None or dim % 16 or dim > 256 or not blocks.blocks:
+        return reference.attend(q, positions, blocks.blocks, scale, scores, score_rows)[0]
+    out = torch.empty_like(q)
+    call = _Attend(
+        q=q.data_ptr(),
+        positions=positions.data_ptr(),
+        blocks=blocks.address,
+        out=out.data_ptr(),
+        lse=None,
+        scores=scores.data_ptr() if scores is not None else None,
+        keys=scores.shape[1] if scores is not None else 0,
+        rows=rows,
+        heads=heads,
+        kv_heads=blocks.blocks[0].k.shape[0],
+        dim=dim,
+        block_count=len(blocks.blocks),
+        threads=torch.get_num_threads(),
+        score_begin=score_rows[0],
+        score_end=score_rows[1],
+        scale=scale,
+    )
+    native.ls_attend(ctypes.byref(call))
+    return out
