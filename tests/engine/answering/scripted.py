@@ -44,13 +44,13 @@ def scripted(vocab: int, *runs: list[int], window: int = 256, layers: int = 1) -
     shapes = {"q_proj": (32, vocab), "k_proj": (16, vocab), "v_proj": (16, vocab), "o_proj": (vocab, 32)}
     shapes |= {"gate_proj": (8, vocab), "up_proj": (8, vocab), "down_proj": (vocab, 8)}
 
-    def tensor(name: str) -> torch.Tensor:
+    def tensor(name: str) -> torch.Tensor | None:
         if name == "model.embed_tokens.weight":
             return torch.eye(vocab)
         if name == "lm_head.weight":
             return head
         if "norm" in name:
             return torch.ones(vocab)
-        return torch.zeros(shapes[name.split(".")[-2]])
+        return torch.zeros(shapes[name.split(".")[-2]]) if name.endswith(".weight") else None
 
     return Decoder(config, build(tensor, config, torch.float32))
