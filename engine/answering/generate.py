@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.answering.prompt import Prompt
-from engine.answering.sampling import Sampler
+from engine.answering.sampling import Chooser
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence
 from engine.errors import Stopped
@@ -61,7 +61,7 @@ def generate(
     tokenizer: Tokenizer,
     sequence: Sequence,
     prompt: Prompt,
-    sampler: Sampler,
+    chooser: Chooser,
     attention: Exact,
     max_tokens: int,
     emit: Callable[[str], None],
@@ -81,7 +81,7 @@ def generate(
         by_question = attention.take_watched()
         answering = time.perf_counter()
         while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
-            token = sampler.choose(logits)
+            token = chooser.choose(logits)
             result.log_probability += float(torch.log_softmax(logits, -1)[token])
             if token in decoder.config.eos:
                 result.ending = "end"

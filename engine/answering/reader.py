@@ -9,15 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from engine.answering.choosing import fuse, likelihood_gains
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
 from engine.answering.prompt import Prompt, Prompts, Turn
-from engine.answering.sampling import Sampler, Sampling
+from engine.answering.routing import Routed, route
+from engine.answering.sampling import Chooser, Sampler, Sampling
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
+from engine.answering.support import Evidence
 from engine.attention.exact import Exact
 from engine.attention.sequence import Sequence as Read
 from engine.attention.sequence import Tail
@@ -28,9 +30,6 @@ from engine.reading.rows import stored_document
 
 if TYPE_CHECKING:
     from engine.shelf import Shelf
-
-CANDIDATES = 8
-"""Parts whose likelihood is measured; a document with no more has all of them measured."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,18 @@ class Counts:
 
 @dataclass
 class Answer:
-    """What one reading gave: the text, and where in the sources it comes from."""
+    """What one reading gave: the text, where in the sources it comes from, and how well they support it."""
 
     generated: Generated
     sources: tuple[Source, ...]
     cited: list[tuple[Source, Passage]] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=Evidence)
+    support: float = 0.0
     supported: bool = False
 
 
 class Reader:
-    """Answers one question. counts and said (the text given out so far) hold even where it ends early."""
+    """Answers one question; all of it on the model thread. counts and said (the text given out so far) hold even where it ends early."""
 
     def __init__(self, shelf: Shelf, model: LoadedModel, documents: Asked, asking: Asking, counts: Counts) -> None:
         self.shelf, self.model, self.documents, self.asking, self.counts = shelf, model, documents, asking, counts
@@ -85,13 +86,18 @@ class Reader:
         self._started = time.perf_counter()
         self._prompts = Prompts(model.card, model.tokenizer)
 
+    @cached_property
+    def chains(self) -> Chains:
+        """The chains this question is read behind."""
+        return Chains(self.shelf, self.model, self._before_layer)
+
     def run(self) -> Answer:
-        """On the model thread. Raises LongshelfError; Stopped if it was stopped before the answer began."""
-        self._chains = Chains(self.shelf, self.model, self._before_layer)
+        """Raises LongshelfError; Stopped if it was stopped before the answer began."""
+        chains = self.chains
         try:
             return self._read()
         finally:
-            self.counts.document_tokens_prefilled = self._chains.document_tokens_prefilled
+            self.counts.document_tokens_prefilled = chains.document_tokens_prefilled
 
     def _before_layer(self) -> None:
         if self.asking.stop.is_set():
@@ -103,11 +109,11 @@ class Reader:
             together = self._together()
             if together is not None:
                 return self._answer(
-                    self._chains.joined(together, self._say_join) if len(together) > 1 else self._chains.of(together[0]), together
+                    self.chains.joined(together, self._say_join) if len(together) > 1 else self.chains.of(together[0]), together
                 )
             chosen = [self._best()]
         if len(chosen) == 1:
-            return self._answer(self._chains.of(chosen[0]), chosen)
+            return self._answer(self.chains.of(chosen[0]), chosen)
         return self._one_by_one(chosen)
 
     def _named_parts(self) -> list[Source] | None:
@@ -130,7 +136,7 @@ class Reader:
         """All parts as one chain, in the order added, where the documents have one part each and fit the window together."""
         sources = sorted(self.documents.sources, key=lambda source: (source.row.added_at, source.row.id))
         single = all(count == 1 for count in _per_document(sources).values()) and self.documents.parts_total == len(sources)
-        room = self.model.config.window - self._prompts.least(self.asking.question) - self._chains.preamble.length
+        room = self.model.config.window - self._prompts.least(self.asking.question) - self.chains.preamble.length
         fits = sum(source.part.tokens for source in sources) < room
         if len(sources) == 1 or (single and fits and not self.asking.everything):
             return sources
@@ -141,26 +147,23 @@ class Reader:
 
     def _best(self) -> Source:
         """The part that the question most likely asks about."""
-        started = time.perf_counter()
-        sources = {source.part.id: source for source in self.documents.sources}
         self.asking.emit("phase", {"name": "choosing", "parts_total": self.documents.parts_total})
-        search_for = " ".join([*(turn.question for turn in self.asking.history[-1:]), self.asking.question])
-        ranked = self.shelf.library.search.rank_parts(
-            search_for, [row.id for row in self.documents.rows], limit=len(sources), namespace=self.model.namespace
-        )
-        order = [part_id for part_id, _ in ranked if part_id in sources]
-        ranks = {part_id: rank for rank, part_id in enumerate(order)}
-        candidates = (order + [part_id for part_id in sources if part_id not in ranks])[:CANDIDATES]
-        self._chains.will_need([sources[part_id] for part_id in candidates])
-        chains = [self._chains.of(sources[part_id]) for part_id in candidates]
-        measured = likelihood_gains(self.model, self._prompts, self._chains.preamble, chains, search_for, self._before_layer)
-        scores = fuse(measured.gains, [ranks.get(part_id) for part_id in candidates])
-        self.counts.routing_tokens, self.counts.routing_bytes = measured.tokens, measured.bytes
-        self.counts.routing_s = time.perf_counter() - started
-        return sources[candidates[max(range(len(scores)), key=scores.__getitem__)]]
+        return self.routed().sources[0]
 
-    def _answer(self, chain: Chain, sources: Sequence[Source], last: bool = True) -> Answer:
-        """Answer behind one chain. last: this is the answer the person sees as it comes."""
+    def routed(self) -> Routed:
+        """The parts in the order in which they suit the question, together with the one asked before it."""
+        asked = " ".join([*(turn.question for turn in self.asking.history[-1:]), self.asking.question])
+        routed = route(self.shelf, self.model, self._prompts, self.chains, self.documents, asked, self._before_layer)
+        self.counts.routing_tokens, self.counts.routing_bytes = routed.tokens, routed.bytes
+        self.counts.routing_s = routed.seconds
+        return routed
+
+    def said_of(self, source: Source, chooser: Chooser) -> Answer:
+        """What one part gives where `chooser` says every token of the answer."""
+        return self._answer(self.chains.of(source), [source], chooser=chooser)
+
+    def _answer(self, chain: Chain, sources: Sequence[Source], last: bool = True, chooser: Chooser | None = None) -> Answer:
+        """Answer behind one chain. last: this is the answer the person sees as it comes. chooser: says its tokens instead of the model."""
         asking, model = self.asking, self.model
         for_answer = min(asking.max_tokens, model.config.window // 8)
         prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - chain.length - 1, for_answer)
@@ -175,7 +178,7 @@ class Reader:
             model.tokenizer,
             sequence,
             prompt,
-            Sampler(asking.sampling),
+            chooser or Sampler(asking.sampling),
             attention,
             asking.max_tokens,
             self._emit_text if last else (lambda text: None),
@@ -212,7 +215,7 @@ class Reader:
         answers: list[Answer] = []
         for done, source in enumerate(sources):
             self.asking.emit("phase", {"name": "reading_parts", "parts_done": done, "parts_total": len(sources)})
-            answers.append(self._answer(self._chains.of(source), [source], last=False))
+            answers.append(self._answer(self.chains.of(source), [source], last=False))
             if answers[-1].generated.ending == "stopped":
                 break
         useful = [answer for answer in answers if answer.supported] or sorted(answers, key=lambda a: -a.generated.log_probability)[:1]
@@ -225,7 +228,7 @@ class Reader:
     def _combined(self, answers: Sequence[Answer], sources: Sequence[Source]) -> Answer:
         model, asking = self.model, self.asking
         notes = [answer.generated.text for answer in answers]
-        chain = self._chains.preamble
+        chain = self.chains.preamble
         prompt = self._prompts.notes(asking.question, notes)
         while len(prompt) + asking.max_tokens > model.config.window - chain.length and len(notes) > 1:
             notes.pop()
@@ -246,18 +249,19 @@ class Reader:
         )
         self._count(generated, attention, chain.length, len(prompt), True)
         best = sorted((cited for answer in answers for cited in answer.cited[:1]), key=lambda cited: -cited[1].score)
-        return Answer(generated, tuple(sources), best[:5], any(answer.supported for answer in answers))
+        likeliest = max(answers, key=lambda answer: answer.support)
+        return Answer(generated, tuple(sources), best[:5], likeliest.evidence, likeliest.support, likeliest.supported)
 
     def _find_sources(self, answer: Answer, chain: Chain) -> None:
         """Fill in what the answer cites and whether the documents support it."""
         attended = answer.generated.attended
         paid = surplus(attended, chain.length) if attended else [0.0] * chain.length
-        at = self._chains.preamble.length
+        at = self.chains.preamble.length
         found: list[tuple[Source, Passage]] = []
         texts: list[str] = []
         for source in answer.sources:
             document = stored_document(self.shelf, source.row)
-            ids = segment_tokens(self._chains.of(source), self._chains.preamble)
+            ids = segment_tokens(self.chains.of(source), self.chains.preamble)
             offsets = part_offsets(self.model, document, source.part, ids)
             of_part = paid[at : at + source.part.tokens]
             at += source.part.tokens
@@ -268,7 +272,9 @@ class Reader:
             texts.append(document.text[source.part.start : source.part.end])
         found.sort(key=lambda cited: -cited[1].score)
         answer.cited = found[:3]
-        answer.supported = verbatim_share(answer.generated.text, "\n".join(texts)) >= 0.5
+        answer.evidence = Evidence(verbatim=verbatim_share(answer.generated.text, "\n".join(texts)))
+        answer.support = answer.evidence.verbatim
+        answer.supported = answer.support >= 0.5
 
 
 def surplus(attended: Attended, length: int) -> list[float]:

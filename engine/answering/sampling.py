@@ -7,6 +7,7 @@ likeliest (Nguyen et al. 2024, arXiv:2407.01082). Filters apply in the order top
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -34,6 +35,14 @@ class Sampling:
         for name, (low, high, value) in limits.items():
             if not low <= value <= high:
                 raise LongshelfError("usage", f"--{name.replace('_', '-')} is {value}; it lies between {low} and {high}.")
+
+
+class Chooser(Protocol):
+    """Whoever says which token comes next."""
+
+    def choose(self, logits: torch.Tensor) -> int:
+        """Next token id from logits [V] float32."""
+        ...
 
 
 class Sampler:

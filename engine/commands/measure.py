@@ -1,18 +1,46 @@
-"""The command `bench`: measurements of this machine, each a ratio within one run."""
+"""The commands `bench` and `eval`: measurements of speed on this machine, and of answers on a corpus."""
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from engine.commands.session import Session
+from engine.errors import LongshelfError
+
+BENCHES = {"decode": "beside transformers", "add": "reading a document"}
+EVALS = {
+    "routing": "is the right part chosen",
+    "citations": "is the right passage cited",
+    "qa": "does the answer hold the wanted words",
+    "support": "is what a document doesn't say told from what it does",
+}
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
-    bench = commands.add_parser("bench", parents=[output], help="measure speed on this machine: decode, add")
-    bench.add_argument("name", choices=("decode", "add"), help="decode: beside transformers; add: reading a document")
+    bench = commands.add_parser("bench", parents=[output], help=f"measure speed on this machine: {', '.join(BENCHES)}")
+    bench.add_argument("name", choices=BENCHES, help=_listed(BENCHES))
     bench.add_argument("--quick", action="store_true", help="fewer repeats, within 50 s")
     bench.set_defaults(run=_bench)
+    evaluate = commands.add_parser(
+        "eval",
+        parents=[output],
+        help=f"measure answers on a corpus of questions: {', '.join(EVALS)}",
+        description="A corpus is a folder with qa.jsonl: file, question, answer, offset_lf, length. Each file is added, asked and removed.",
+    )
+    evaluate.add_argument("name", choices=EVALS, help=_listed(EVALS))
+    evaluate.add_argument("--corpus", type=Path, metavar="DIR", help="the folder (default: LONGSHELF_CORPUS)")
+    evaluate.add_argument("--max-tokens-per-file", type=int, metavar="N", help="cut files to runs around their answers (default: whole)")
+    evaluate.add_argument("--part-tokens", type=int, metavar="N", help="tokens of a part, at most (default: measured for the model)")
+    evaluate.add_argument("--quick", action="store_true", help="refused: reading a corpus takes minutes")
+    evaluate.set_defaults(run=_eval)
+
+
+def _listed(names: dict[str, str]) -> str:
+    return "; ".join(f"{name}: {what}" for name, what in names.items())
 
 
 def _bench(options: Namespace, session: Session) -> dict[str, Any]:
@@ -26,7 +54,34 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
         from engine.evaluation.add import bench_add
 
         report = bench_add(shelf, model, session.output.note, options.quick)
-    result = report.as_json()
+    return _said(session, report.as_json())
+
+
+def _eval(options: Namespace, session: Session) -> dict[str, Any]:
+    folder = options.corpus or os.environ.get("LONGSHELF_CORPUS")
+    if not folder:
+        raise LongshelfError("usage", "No corpus was named.", "Name its folder with --corpus.")
+    if options.quick:
+        hint = "Leave --quick out; --max-tokens-per-file 8000 is the shortest that means something."
+        raise LongshelfError("usage", f"`eval {options.name}` means nothing in 50 s: reading the files of a corpus takes minutes.", hint)
+    if options.max_tokens_per_file is not None and options.max_tokens_per_file < 1:
+        raise LongshelfError("usage", f"--max-tokens-per-file is {options.max_tokens_per_file}; it is at least 1.")
+    shelf = session.own_engine().shelf
+    model, _ = shelf.model()
+    from engine.evaluation.asking import Examined
+    from engine.evaluation.report import Report
+
+    report = Report(options.name)
+    examined = Examined(
+        shelf, model, report, Path(folder).expanduser().absolute(), options.max_tokens_per_file, options.part_tokens, session.output.note
+    )
+    measure = getattr(import_module(f"engine.evaluation.{options.name}"), f"eval_{options.name}")
+    measure(examined)
+    return _said(session, report.as_json())
+
+
+def _said(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, its figures told."""
     for name, value in result["figures"].items():
         session.output.say(f"{name:<32} {value:g}")
     return result

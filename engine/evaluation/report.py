@@ -9,7 +9,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +28,9 @@ class Report:
         self.rows.append(values)
 
     def median(self, value: str, **where: Any) -> float:
-        """Median of a column over the rows that match."""
-        return float(statistics.median(row[value] for row in self.rows if all(row.get(name) == wanted for name, wanted in where.items())))
+        """Median of a column over the rows that match and have it."""
+        matching = (row for row in self.rows if all(row.get(name) == wanted for name, wanted in where.items()))
+        return float(statistics.median(row[value] for row in matching if value in row))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -72,3 +73,11 @@ def timed(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def auc(positive: Sequence[float], negative: Sequence[float]) -> float | None:
+    """Area under the ROC curve: how often a positive scores above a negative, ties counting half; None where there is no pair."""
+    if not positive or not negative:
+        return None
+    won = sum((p > n) + 0.5 * (p == n) for p in positive for n in negative)
+    return won / (len(positive) * len(negative))
