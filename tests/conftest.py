@@ -83,7 +83,18 @@ def _converted() -> Home:
     from engine.model.installed import Models
 
     # What decides about the files of an installed model; a change of any of them converts again.
-    code = ("build", "card", "config", "gguf_import", "gguf_tokenizer", "install", "safetensors_file", "template")
+    code = (
+        "build",
+        "card",
+        "config",
+        "gguf_import",
+        "gguf_tokenizer",
+        "install",
+        "json_vocabulary",
+        "safetensors_file",
+        "template",
+        "tokenizer",
+    )
     sources = [(REPO / "engine" / "model" / f"{name}.py").read_bytes() for name in code] + [(REPO / "kernels" / "packings.py").read_bytes()]
     key = blake3.blake3(b"".join([*sources, DEFAULT.wheel_sha256.encode()])).hexdigest()[:16]
     with _test_cache() as room, pytest.MonkeyPatch.context() as patch:

@@ -49,7 +49,7 @@ class Prompts:
     """Makes the token ids that follow a chain."""
 
     def __init__(self, card: Card, tokenizer: Tokenizer) -> None:
-        self._plain = tokenizer.encode_ids
+        self._encode = tokenizer.encode_ids
         self._window = card.window
         self._open_answer = list(card.after_document.ids)
         self._next_question = [*card.turns.assistant_close.ids, *card.turns.user_open.ids]
@@ -84,6 +84,10 @@ class Prompts:
         """A question put to the answers that several parts gave, in place of a document."""
         listed = "".join(f"{n}. {answer.strip()}\n" for n, answer in enumerate(answers, 1))
         return self._prompt(_NOTES["ko" if is_korean(question) else "en"] + listed, question, ())
+
+    def _plain(self, text: str) -> list[int]:
+        """Ids of text that goes on behind other text."""
+        return self._encode(text, begins=False)
 
     def _prompt(self, before: str, question: str, history: Sequence[Turn]) -> Prompt:
         turns = [*history, Turn(question, "")]

@@ -7,7 +7,7 @@ that are being unpacked are in memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from engine.model.gguf_import import GgufFile, Source
 from engine.model.gguf_tokenizer import write_tokenizer
 from engine.model.safetensors_file import Run, TensorInfo
 from engine.model.template import INSTRUCT, ChatTemplate, TemplatePieces
+from engine.model.tokenizer import Tokenizer
 
 PART_TOKENS = 2048
 """Small models answer better from parts of this size than from longer ones."""
@@ -83,7 +84,7 @@ def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop:
     tokenizer = write_tokenizer(file, folder)
     names = [file.tokens()[i] if i is not None else "" for i in (config.bos, file.end_of_text())]
     pieces = ChatTemplate(planned.template, *names).pieces()
-    preamble, after_document, turns = _encoded(pieces, tokenizer.encode_template)
+    preamble, after_document, turns = _encoded(pieces, tokenizer)
     part_tokens = _part_tokens(config)
     if len(preamble.ids) + part_tokens > config.window:
         raise LongshelfError("model_unsupported", f"The window of {file.path.name} ({config.window} tokens) has no room for a document.")
@@ -119,12 +120,15 @@ def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop:
     write_json(folder / CARD_FILE, card.as_json())
 
 
-def _encoded(pieces: TemplatePieces, encode: Callable[[str], list[int]]) -> tuple[Piece, Piece, Turns]:
+def _encoded(pieces: TemplatePieces, tokenizer: Tokenizer) -> tuple[Piece, Piece, Turns]:
     def piece(text: str) -> Piece:
-        return Piece(text, tuple(encode(text)))
+        return Piece(text, tuple(tokenizer.encode_template(text, begins=False)))
 
+    # The space before a document comes with the document, where the vocabulary writes one.
+    opening = pieces.preamble.removesuffix(" ") if tokenizer.writes_space else pieces.preamble
+    preamble = Piece(pieces.preamble, tuple(tokenizer.encode_template(opening)))
     turns = Turns(piece(pieces.user_open), piece(pieces.user_close_assistant_open), piece(pieces.assistant_close))
-    return piece(pieces.preamble), piece(pieces.after_document), turns
+    return preamble, piece(pieces.after_document), turns
 
 
 def _watched(planned: Plan, progress: Progress, stop: Stop) -> Iterator[tuple[TensorInfo, Iterator[Run]]]:

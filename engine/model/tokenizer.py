@@ -1,8 +1,11 @@
-"""Text to token ids and back, for byte-level BPE vocabularies.
+"""Text to token ids and back, whatever kind of vocabulary the model has.
 
 Two kinds of text are kept apart. Documents, questions and answers are *plain*: a special token's name inside them ("<|im_end|>")
 is encoded as the characters it is written with, so that a document can't close its own turn. Only the model's own template
 text is encoded with special tokens (`encode_template`), at install.
+
+SentencePiece vocabularies write a space before the first word of a text. A text that `begins` (a document) gets it, one that goes on
+(a question behind the rule) doesn't; `decode` takes it off again.
 
 A byte for which the vocabulary has no token gives none (the default model lacks a few control characters).
 """
@@ -14,16 +17,15 @@ import codecs
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import blake3
-import tokenizers
-from tokenizers import decoders
-
-from engine.errors import LongshelfError
-from engine.model.config import damaged
 
 TOKENIZER_FILE = "tokenizer.json"
+SENTENCEPIECE_FILE = "tokenizer.model"
+ADDED_FILE = "added_tokens.json"
 
 PIECE = 1 << 18
 """Characters given to the tokenizer at once: bounds its memory, and pieces run on all cores."""
@@ -52,74 +54,106 @@ class Encoding:
         return bisect.bisect_right(self.offsets, offset, key=lambda span: span[1])
 
 
+class Vocabulary(Protocol):
+    """What a tokenizing library does for us. `encode` and `ids` read texts as they stand: plain, and with no space put before them.
+
+    writes_space: it puts a space before a text that begins. guarded: names of special tokens that it could find in plain text.
+    cuttable: no token reaches over a line end into the next line. bytewise: any text can be written, byte by byte where it must.
+    """
+
+    writes_space: bool
+    guarded: tuple[str, ...]
+    cuttable: bool
+    bytewise: bool
+    special_ids: frozenset[int]
+    size: int
+
+    def encode(self, texts: list[str]) -> list[tuple[list[int], list[tuple[int, int]]]]: ...
+
+    def ids(self, texts: list[str]) -> list[list[int]]: ...
+
+    def template(self, text: str, begins: bool) -> list[int]: ...
+
+    def token_id(self, content: str) -> int | None: ...
+
+    def name(self, token: int) -> str: ...
+
+    def bytes_of(self, token: int) -> bytes: ...
+
+
 class Tokenizer:
     """The tokenizer in a model's folder. Safe to share between threads."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises LongshelfError("model_damaged") if tokenizer.json is missing or unreadable, ("unsupported_model") if it isn't
-        byte-level BPE."""
-        self._file = folder / TOKENIZER_FILE
-        self._plain = self._load()
-        self._plain.encode_special_tokens = True  # the library's name for: special tokens are encoded like any text
-        if not isinstance(self._plain.decoder, decoders.ByteLevel):
-            raise LongshelfError(
-                "model_unsupported", "The model's tokenizer isn't byte-level BPE.", "This version reads no other vocabularies."
-            )
-        added = self._plain.get_added_tokens_decoder()
-        self.special_ids: frozenset[int] = frozenset(index for index, token in added.items() if token.special)
-        self._verbatim = {index: token.content for index, token in added.items()}
+        """Raises LongshelfError("model_damaged") if its files are missing or unreadable, ("model_unsupported") for another kind."""
+        if not (folder / TOKENIZER_FILE).exists() and (folder / SENTENCEPIECE_FILE).exists():
+            from engine.model.sentencepiece_vocabulary import SentencePieceVocabulary
 
-    def _load(self) -> tokenizers.Tokenizer:
-        try:
-            return tokenizers.Tokenizer.from_file(str(self._file))
-        except Exception as error:  # the library raises bare Exception for a missing and for a damaged file
-            raise damaged(f"{self._file} can't be read: {error}.") from error
+            self._files = [folder / SENTENCEPIECE_FILE, folder / ADDED_FILE]
+            self._vocabulary: Vocabulary = SentencePieceVocabulary(self._files[0], self._files[1])
+        else:
+            from engine.model.json_vocabulary import JsonVocabulary
+
+            self._files = [folder / TOKENIZER_FILE]
+            self._vocabulary = JsonVocabulary(self._files[0])
+        self._guard = _inside(self._vocabulary.guarded)
+        self.special_ids = self._vocabulary.special_ids
+        self.writes_space = self._vocabulary.writes_space
+        """Whether a text that begins gets a space before its first word."""
+        self.bytewise = self._vocabulary.bytewise
+        """Whether any text comes back from its ids."""
 
     @property
     def vocab_size(self) -> int:
-        return self._plain.get_vocab_size(with_added_tokens=True)
+        return self._vocabulary.size
 
     @cached_property
     def digest(self) -> str:
-        """blake3 of tokenizer.json."""
-        return blake3.blake3(self._file.read_bytes()).hexdigest()
+        """blake3 of the tokenizer's files."""
+        return blake3.blake3(b"".join(file.read_bytes() for file in self._files)).hexdigest()
 
-    def encode(self, text: str) -> Encoding:
+    def encode(self, text: str, begins: bool = True) -> Encoding:
         """Plain text to ids with their offsets; no special token is added or recognised."""
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
-        pieces = _pieces(_encodable(text))
-        base = 0
-        for piece, encoded in zip(pieces, self._plain.encode_batch(pieces, add_special_tokens=False), strict=True):
-            ids += encoded.ids
-            offsets += [(base + start, base + end) for start, end in encoded.offsets] if base else encoded.offsets
+        pieces = self._pieces(text, begins)
+        base = -1 if self._spaced(text, begins) else 0
+        for piece, (piece_ids, piece_offsets) in zip(pieces, self._vocabulary.encode(pieces), strict=True):
+            ids += piece_ids
+            offsets += [(max(base + start, 0), max(base + end, 0)) for start, end in piece_offsets] if base else piece_offsets
             base += len(piece)
         return Encoding(ids, offsets)
 
-    def encode_ids(self, text: str) -> list[int]:
+    def encode_ids(self, text: str, begins: bool = True) -> list[int]:
         """The ids of `encode`, faster."""
-        pieces = _pieces(_encodable(text))
-        return [i for encoded in self._plain.encode_batch_fast(pieces, add_special_tokens=False) for i in encoded.ids]
+        return [i for ids in self._vocabulary.ids(self._pieces(text, begins)) for i in ids]
 
-    def encode_template(self, text: str) -> list[int]:
+    def encode_template(self, text: str, begins: bool = True) -> list[int]:
         """Ids of text written by the model's own template: special tokens in it are recognised."""
-        return self._with_specials.encode(text, add_special_tokens=False).ids
+        return self._vocabulary.template(text, begins)
 
-    @cached_property
-    def _with_specials(self) -> tokenizers.Tokenizer:
-        return self._load()
+    def _spaced(self, text: str, begins: bool) -> bool:
+        return begins and self.writes_space and text != ""
+
+    def _pieces(self, text: str, begins: bool) -> list[str]:
+        """The text as the vocabulary reads it, cut where no id changes, and inside the names of special tokens."""
+        whole = " " * self._spaced(text, begins) + _encodable(text)
+        pieces = _runs(whole) if self._vocabulary.cuttable else [whole]
+        if self._guard is None:
+            return pieces
+        return [part for piece in pieces for part in _cut_inside(self._guard, piece)]
 
     def token_id(self, content: str) -> int | None:
         """Id of the token that the vocabulary writes as `content` ("<|im_end|>"), None if it has none."""
-        return self._plain.token_to_id(content)
+        return self._vocabulary.token_id(content)
+
+    def name(self, token: int) -> str:
+        """How the vocabulary writes a token that it has."""
+        return self._vocabulary.name(token)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token stands for; none for special and unknown ids."""
-        if token in self.special_ids:
-            return b""
-        if (content := self._verbatim.get(token)) is not None:
-            return content.encode()
-        return b"".join(_BYTE_OF.get(symbol) or symbol.encode() for symbol in self._plain.id_to_token(token) or "")
+        return b"" if token in self.special_ids else self._vocabulary.bytes_of(token)
 
     def decode(self, ids: list[int]) -> str:
         """The text of `ids` without special tokens; a character cut off at the end is left out."""
@@ -136,18 +170,24 @@ class TokenStream:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._utf8 = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._begun = False
 
     def feed(self, token: int) -> str:
         """The text that became complete with this token; often "" inside Korean words or emoji."""
-        return self._utf8.decode(self._tokenizer.token_bytes(token))
+        text = self._utf8.decode(self._tokenizer.token_bytes(token))
+        if text and not self._begun:
+            self._begun = True
+            return text.removeprefix(" ") if self._tokenizer.writes_space else text
+        return text
 
     def flush(self) -> str:
         """End of the text: bytes of an unfinished character are dropped. The stream can be used again."""
         self._utf8.reset()
+        self._begun = False
         return ""
 
 
-def _pieces(text: str) -> list[str]:
+def _runs(text: str) -> list[str]:
     """`text` cut where no id changes, into runs of about PIECE characters (longer where it has no such place)."""
     pieces = []
     start = 0
@@ -157,16 +197,22 @@ def _pieces(text: str) -> list[str]:
     return [*pieces, text[start:]]
 
 
+def _inside(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Finds the first character of every occurrence of a name; None for no names. (A name of one character can't be cut.)"""
+    long = [name for name in names if len(name) > 1]
+    if not long:
+        return None
+    firsts = "".join(sorted({name[0] for name in long}))
+    rest = "|".join(re.escape(name[1:]) for name in sorted(long, key=len, reverse=True))
+    return re.compile(f"[{re.escape(firsts)}](?={rest})")
+
+
+def _cut_inside(guard: re.Pattern[str], text: str) -> list[str]:
+    """`text` cut behind the first character of every name: no token reaches over a cut, so none can be the name's."""
+    cuts = [0, *(found.end() for found in guard.finditer(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(cuts)] if len(cuts) > 2 else [text]
+
+
 def _encodable(text: str) -> str:
     """Lone surrogates (undecodable bytes of a command line) become U+FFFD, one for one, so that offsets hold."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
-def byte_symbols() -> list[str]:
-    """The printable character that byte-level vocabularies write for each byte (GPT-2's table): index = byte."""
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(0x100, 0x200))
-    return [chr(byte if byte in printable else next(others)) for byte in range(256)]
-
-
-_BYTE_OF = {symbol: bytes([byte]) for byte, symbol in enumerate(byte_symbols())}

@@ -174,7 +174,7 @@ def test_another_family_is_named(tmp_path: Path, home: Home) -> None:
         {"llama__rope__scaling__type": "yarn"},
         {"llama__rope__dimension_count": 8},
         {"split__count": 2},
-        {"tokenizer__ggml__model": "llama"},
+        {"tokenizer__ggml__model": "bert"},
         {"tokenizer__ggml__pre": "unheard-of"},
     ],
 )

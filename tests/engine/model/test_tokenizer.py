@@ -12,10 +12,11 @@ from engine.errors import LongshelfError
 from engine.model import tokenizer as module
 from engine.model.gguf_import import GgufFile
 from engine.model.gguf_tokenizer import write_tokenizer
+from engine.model.json_vocabulary import byte_symbols
 from engine.model.tokenizer import Tokenizer, TokenStream
 from tests.engine.model import tiny_gguf
 
-RULES = ("smollm", "gpt-2", "llama-bpe")
+RULES = ("smollm", "gpt-2", "llama-bpe", "qwen2")
 TEXTS = st.text(st.sampled_from(list("ab the18.,'s\n\n\t \r\f나é🙂½)]-_\x1c\x85\u2028"))) | st.text()
 
 
@@ -54,7 +55,7 @@ def test_encoding_in_pieces_gives_the_ids_and_offsets_of_the_whole(
 
 def test_a_long_text_is_cut_into_pieces() -> None:
     text = "abc.\ndef\n\nghi  \n" * 100_000
-    pieces = module._pieces(text)
+    pieces = module._runs(text)
     assert "".join(pieces) == text
     assert {piece[:4] for piece in pieces[1:]} == {"def\n"}
     assert max(map(len, pieces)) < module.PIECE + 100
@@ -76,9 +77,11 @@ def test_template_text_has_special_tokens(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode(ids) == "a"
 
 
-def test_digits_of_smollm_are_single_tokens_and_those_of_llama_are_not(tokenizer: Tokenizer, request: pytest.FixtureRequest) -> None:
+def test_digits_of_smollm_and_qwen_are_single_tokens_and_those_of_llama_are_not(
+    tokenizer: Tokenizer, request: pytest.FixtureRequest
+) -> None:
     digits = [tiny_gguf.TOKENS[i] for i in tokenizer.encode_ids("18")]
-    assert digits == (["1", "8"] if request.node.callspec.params["tokenizer"] == "smollm" else ["18"])
+    assert digits == (["1", "8"] if request.node.callspec.params["tokenizer"] in ("smollm", "qwen2") else ["18"])
 
 
 def test_tokens_that_split_a_character_share_its_range(tokenizer: Tokenizer) -> None:
@@ -110,7 +113,7 @@ def test_an_unfinished_character_is_dropped_at_the_end(tokenizer: Tokenizer) -> 
 
 
 def test_bytes_that_are_no_text_become_replacement_characters(tokenizer: Tokenizer) -> None:
-    symbols = module.byte_symbols()
+    symbols = byte_symbols()
     ids = [tiny_gguf.TOKENS.index(symbols[byte]) for byte in (0x61, 0xFF, 0x62)]
     assert tokenizer.decode(ids) == "a\ufffdb"
 
@@ -124,7 +127,7 @@ def test_a_lone_surrogate_keeps_its_place(tokenizer: Tokenizer) -> None:
 
 
 def test_the_digest_is_that_of_the_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_bytes(tokenizer._file.read_bytes() + b"\n")
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer._files[0].read_bytes() + b"\n")
     assert Tokenizer(tmp_path).digest != tokenizer.digest
 
 

@@ -9,7 +9,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.model.tokenizer import byte_symbols
+from engine.model.json_vocabulary import byte_symbols
 
 SPECIALS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MERGES = ("t h", "th e", "Ġ the", "a n", "an d", "Ġ and", "1 8")
