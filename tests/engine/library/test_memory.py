@@ -166,13 +166,6 @@ def test_collecting_removes_what_nothing_needs_and_nothing_else(library: Library
     assert library.memory.collect().segments == 0
 
 
-def work_on(root: Path, step: Step) -> Library:
-    """A library in a child of `crashes`, that can be killed in the middle of each transaction too."""
-    library = open_library(root)
-    library.catalog.db.conn.set_trace_callback(lambda statement: step() if statement.startswith("COMMIT") else None)
-    return library
-
-
 @forks
 def test_reading_killed_at_any_step_goes_on_and_computes_at_most_one_segment_twice(tmp_path: Path) -> None:
     root = tmp_path / "home"
@@ -181,7 +174,7 @@ def test_reading_killed_at_any_step_goes_on_and_computes_at_most_one_segment_twi
     library.close()
 
     def read(step: Step) -> None:
-        library = work_on(root, step)
+        library = open_library(root)
         library.settle()
         remember_all(library)
         library.close()
@@ -219,7 +212,7 @@ def test_a_removal_killed_at_any_step_is_finished_at_the_next_start(tmp_path: Pa
     library.close()
 
     def remove(step: Step) -> None:
-        library = work_on(root, step)
+        library = open_library(root)
         library.memory.remove_document(next(row.id for row in library.documents.all() if row.title == "Moby-Dick"))
         library.close()
 
@@ -252,7 +245,7 @@ def test_a_document_whose_adding_was_killed_is_there_whole_or_not_at_all(tmp_pat
     open_library(root).close()
 
     def add_one(step: Step) -> None:
-        library = work_on(root, step)
+        library = open_library(root)
         add(library, ONE, TWO)
         library.close()
 
