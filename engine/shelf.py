@@ -22,6 +22,7 @@ from engine.model.installed import Models
 if TYPE_CHECKING:
     from engine.library.documents import DocumentRow
     from engine.library.library import Library
+    from engine.library.recovery import Rebuilt
     from engine.model.loaded import LoadedModel
     from engine.model.thread import ModelThread
     from engine.reading.queue import ReadingQueue
@@ -134,6 +135,23 @@ class Shelf:
         if function is None:
             raise LongshelfError("usage", f"The engine knows no method {method!r}.")
         return function(self, params, call)
+
+    def rebuild(self) -> Rebuilt:
+        """Make a damaged catalog again; reading stops before. Raises what `recovery.rebuild` raises.
+
+        A request that another thread is at work on may fail, or be lost with the damaged file.
+        """
+        from engine.library import recovery
+
+        with self._lock:
+            queue, library = self._queue, self._library
+            self._queue = self._library = None
+        if queue is not None:
+            queue.close()
+        if library is not None:
+            self.model_thread.run(library.close, urgent=True)
+            library.close()
+        return recovery.rebuild(self.home)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` of every change from now on; gives the way to end that."""

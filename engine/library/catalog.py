@@ -7,6 +7,7 @@ anything else it raises is a fault of ours and passes through.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
@@ -105,6 +106,13 @@ class Catalog:
         found = self.rows(sql, parameters)
         return found[0] if found else None
 
+    def value(self, text: str) -> Any:
+        """What a JSON column holds. Raises LongshelfError("catalog_damaged")."""
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise damaged(self.path, f"a column that holds JSON can't be read ({error})") from error
+
     def check(self, deep: bool = False) -> None:
         """Ask SQLite whether the file is whole. deep: the indexes too. Raises LongshelfError("catalog_damaged")."""
         with self._named_errors():
@@ -186,6 +194,8 @@ def _named(path: Path, error: sqlite3.DatabaseError) -> LongshelfError | None:
             "Run `longshelf doctor --deep --repair`: the index is made again from the text.",
         )
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == 0 and "decode to UTF-8" in str(error):  # Python's own complaint: it has no code
+        return damaged(path, str(error))
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT):
         return damaged(path, str(error))
     if code == sqlite3.SQLITE_FULL or (code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and _is_full(path)):

@@ -252,7 +252,7 @@ class Chats:
         cited: dict[int, list[Citation]] = {}
         for row in self._catalog.rows(sql + " ORDER BY message_id, number", values):
             cited.setdefault(row.pop("message_id"), []).append(Citation(**row))
-        return [Message(**(row | {"meta": json.loads(row["meta"])}), citations=tuple(cited.get(row["id"], ()))) for row in rows]
+        return [Message(**(row | {"meta": self._catalog.value(row["meta"])}), citations=tuple(cited.get(row["id"], ()))) for row in rows]
 
     def _chat(self, row: Row) -> Chat:
         sql = "SELECT document_id, title FROM chat_documents WHERE chat_id = ? ORDER BY ordinal"

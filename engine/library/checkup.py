@@ -1,21 +1,19 @@
-"""The doctor: what is wrong in a home, why that can be, what to do; and the repair of all that can be repaired.
+"""The doctor: what is wrong in a home, why that can be, and what to do. `mending` does it.
 
-The quick check compares names and sizes; the deep one reads every byte that is kept. Repair never touches a text that is whole or
-a segment that is good.
+The quick check compares names and sizes; the deep one reads every byte that is kept, and compares rows with files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from engine.errors import LongshelfError, Stopped
+from engine.library import agreement
 from engine.library.library import Library
-from engine.library.texts import TextRecord
-from engine.store import durable
 
 _REPAIR = "Run `longshelf doctor --repair`."
+_REPAIR_DEEP = "Run `longshelf doctor --deep --repair`."
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,6 @@ class Problem:
 
     def as_json(self) -> dict[str, str]:
         return {"kind": self.kind, "what": self.what, "cause": self.cause, "next": self.next}
-
-
-@dataclass(frozen=True)
-class Repair:
-    """A problem and what was done about it, one sentence."""
-
-    problem: Problem
-    done: str
 
 
 def _never() -> bool:
@@ -57,37 +47,13 @@ def examine(
     problems = list(_in_catalog(library, deep))
     if problems and problems[0].kind == "catalog_damaged":
         return problems  # what it says about the rest can't be trusted
+    if deep and (differing := list(_in_rows(library))):
+        return problems + differing  # what rows say about files can be trusted once these are mended
     problems += _in_documents(library, deep)
     problems += _in_chats(library, deep)
     problems += _in_segments(library, deep, stop, progress)
     problems += _left_over(library)
     return problems
-
-
-def repair(library: Library, problems: Sequence[Problem]) -> list[Repair]:
-    """Repair what can be, in the order given. For the holder of the writer lock.
-
-    A damaged catalog isn't among it: close the library and use `recovery.rebuild`.
-    """
-    repairs: dict[str, Callable[[Library, str], str]] = {
-        "catalog_rows": _delete_row,
-        "search_index": _rebuild_index,
-        "text_missing": _write_text,
-        "text_damaged": _write_text,
-        "document_lost": _restore_document,
-        "chat_missing": _write_chat,
-        "chat_damaged": _write_chat,
-        "chat_lost": _restore_chat,
-        "segment_missing": _lose_segment,
-        "segment_damaged": _lose_segment,
-        "segment_orphan": _remove_segment,
-        "temporary_file": _remove_file,
-        "removal_unfinished": _finish_removal,
-    }
-    return [Repair(problem, repairs[problem.kind](library, problem.subject)) for problem in problems if problem.kind in repairs]
-
-
-# ---- looking ----
 
 
 def _in_catalog(library: Library, deep: bool) -> Iterator[Problem]:
@@ -111,6 +77,20 @@ def _in_catalog(library: Library, deep: bool) -> Iterator[Problem]:
                 raise
             what = f"The search index {index} does not fit the text it is about."
             yield Problem("search_index", what, "Another program changed the catalog.", _REPAIR, index)
+
+
+def _in_rows(library: Library) -> Iterator[Problem]:
+    """What differs from the files that are kept of it. Where that can be read, the row was changed and not the file."""
+    cause = "A disk fault, or the program was killed while it was changed."
+    for document_id in agreement.differing_documents(library):
+        what = f"The catalog says something else about document {document_id} than the text that is kept of it."
+        yield Problem("document_differs", what, cause, _REPAIR_DEEP, document_id)
+    for chat_id in agreement.differing_chats(library):
+        what = f"The catalog says something else about chat {chat_id} than the file that is kept of it."
+        yield Problem("chat_differs", what, cause, _REPAIR_DEEP, chat_id)
+    for digest in agreement.differing_segments(library):
+        what = f"The catalog says something else about segment {digest[:12]} than its file."
+        yield Problem("segment_differs", what, cause, _REPAIR_DEEP, digest)
 
 
 def _in_documents(library: Library, deep: bool) -> Iterator[Problem]:
@@ -200,80 +180,3 @@ def _left_over(library: Library) -> Iterator[Problem]:
     for row in library.catalog.rows("SELECT id FROM removals"):
         what = "Files of something that was removed are still there."
         yield Problem("removal_unfinished", what, "The program was killed while removing it.", _REPAIR, str(row["id"]))
-
-
-# ---- repairing: each does it and says what was done ----
-
-
-def _delete_row(library: Library, subject: str) -> str:
-    table, rowid = subject.split()
-    with library.catalog.transaction() as db:
-        db.execute(f'DELETE FROM "{table}" WHERE rowid = ?', [int(rowid)])
-    return "The row was removed."
-
-
-def _rebuild_index(library: Library, subject: str) -> str:
-    with library.catalog.transaction() as db:
-        db.execute(f"INSERT INTO {subject} ({subject}) VALUES ('rebuild')")
-    return "The index was made again from the text."
-
-
-def _write_text(library: Library, subject: str) -> str:
-    if library.catalog.row("SELECT 1 FROM documents WHERE id = ?", [subject]) is None:
-        path = library.texts.path(subject)
-        durable.replace(path, path.with_name(path.name + ".damaged"))
-        return f"Its document is lost; the file is kept as {path.name}.damaged. Add the source again."
-    record: TextRecord = library.text_record(subject)
-    library.texts.save(record)
-    return "The text was written again from the catalog."
-
-
-def _restore_document(library: Library, subject: str) -> str:
-    restored, unreadable = library.restore_lost()
-    if subject in unreadable:
-        return _write_text(library, subject)
-    if any(row.id == subject for row in restored):
-        return "The document is back."
-    return "The document is back already."
-
-
-def _write_chat(library: Library, subject: str) -> str:
-    try:
-        library.chats.keep(subject)
-    except LongshelfError as error:
-        if error.kind != "not_found":
-            raise
-        return "The chat was removed meanwhile."
-    return "The chat was written again from the catalog."
-
-
-def _restore_chat(library: Library, subject: str) -> str:
-    _, unreadable = library.restore_lost_chats()
-    if subject not in unreadable:
-        return "The chat is back."
-    path = library.transcripts.path(subject)
-    durable.replace(path, path.with_name(path.name + ".damaged"))
-    return f"It can't be read; the file is kept as {path.name}.damaged."
-
-
-def _lose_segment(library: Library, subject: str) -> str:
-    parts = library.memory.lose(subject)
-    for part in parts:
-        library.documents.set_state(part.document_id, "queued", f"Part {part.ordinal + 1} of what was remembered is read again.")
-        library.jobs.add(part.document_id, part.model)
-    return "The segment was taken out; it is read again." if parts else "The segment was taken out."
-
-
-def _remove_segment(library: Library, subject: str) -> str:
-    library.store.remove(subject)
-    return "The file was removed."
-
-
-def _remove_file(library: Library, subject: str) -> str:
-    durable.remove(Path(subject))
-    return "The file was removed."
-
-
-def _finish_removal(library: Library, subject: str) -> str:
-    library.memory.finish_removals()
-    return "The files were removed."

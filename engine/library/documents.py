@@ -9,8 +9,10 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
+from blake3 import blake3
+
 from engine.errors import LongshelfError
-from engine.library.catalog import Catalog, Row
+from engine.library.catalog import Catalog, Row, damaged
 from engine.library.texts import TextRecord, Texts
 
 STATES = ("queued", "reading", "remembering", "ready", "no_text", "damaged", "skipped", "paused", "failed")
@@ -85,10 +87,8 @@ class Documents:
 
     def restore(self, fields: dict[str, Any]) -> DocumentRow:
         """Insert the row for what a file in texts/ holds (TextRecord.document)."""
-        row = fields | {name: json.dumps(fields[name]) for name in ("spans", "skipped")}
-        row["encoding_confident"] = int(row["encoding_confident"])
         with self._catalog.transaction() as db:
-            db.table("documents").insert(row)
+            db.table("documents").insert(fields | _columns(fields))
         return self.get(str(fields["id"]))
 
     def replace_content(self, document_id: str, new: NewDocument) -> DocumentRow:
@@ -96,14 +96,13 @@ class Documents:
         kept = self._texts.load(document_id)
         changed = _fields(new) | {"updated_at": time.time()}
         self._texts.save(TextRecord(kept.document | changed, kept.assignments))
-        row = changed | {name: json.dumps(changed[name]) for name in ("spans", "skipped")}
-        return self._update(document_id, row | {"encoding_confident": int(new.encoding_confident)})
+        return self._update(document_id, changed | _columns(changed))
 
     def get(self, document_id: str) -> DocumentRow:
         row = self._catalog.row(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [document_id])
         if row is None:
             raise _not_found(document_id)
-        return _document(row)
+        return self._document(row)
 
     def find(self, name: str) -> DocumentRow:
         """By id, else by path, else by title (any case) if only one has it.
@@ -117,26 +116,33 @@ class Documents:
                 ids = ", ".join(row["id"] for row in found)
                 raise LongshelfError("ambiguous", f"Several documents are called {name!r}.", f"Name one by its id: {ids}.")
             if found:
-                return _document(found[0])
+                return self._document(found[0])
         raise _not_found(name)
 
     def with_path(self, path: str) -> list[DocumentRow]:
         """Documents that came from this absolute path, oldest first."""
         sql = f"SELECT {_COLUMNS} FROM documents WHERE path = ? ORDER BY added_at"
-        return [_document(row) for row in self._catalog.rows(sql, [_storable(path)])]
+        return [self._document(row) for row in self._catalog.rows(sql, [_storable(path)])]
 
     def all(self) -> list[DocumentRow]:
         """Oldest first."""
-        return [_document(row) for row in self._catalog.rows(f"SELECT {_COLUMNS} FROM documents ORDER BY added_at, id")]
+        return [self._document(row) for row in self._catalog.rows(f"SELECT {_COLUMNS} FROM documents ORDER BY added_at, id")]
 
     def text(self, document_id: str) -> str:
-        row = self._catalog.row("SELECT text FROM documents WHERE id = ?", [document_id])
+        """Raises LongshelfError("catalog_damaged") if it is not the text that was kept."""
+        row = self._catalog.row("SELECT title, text, text_digest FROM documents WHERE id = ?", [document_id])
         if row is None:
             raise _not_found(document_id)
+        if row["text_digest"] != _digest(row["text"]):
+            raise damaged(self._catalog.path, f"the text of {row['title']!r} is not the one that was kept")
         return str(row["text"])
 
     def set_state(self, document_id: str, state: str, reason: str = "") -> DocumentRow:
         return self._update(document_id, {"state": state, "reason": reason, "updated_at": time.time()})
+
+    def decide(self, document_id: str, state: str, reason: str = "") -> DocumentRow:
+        """Set a state that outlives the catalog, such as that a document is not to be read; in its file in texts/ first."""
+        return self._change(document_id, {"state": state, "reason": reason})
 
     def set_tokens(self, document_id: str, tokens: int) -> DocumentRow:
         return self._update(document_id, {"tokens": tokens})
@@ -153,8 +159,15 @@ class Documents:
         row = self._catalog.row(f"SELECT {_COLUMNS}, text FROM documents WHERE id = ?", [document_id])
         if row is None:
             raise _not_found(document_id)
-        fields = {name: json.loads(row[name]) for name in ("spans", "skipped")}
+        fields = {name: self._catalog.value(row[name]) for name in ("spans", "skipped")}
         return TextRecord(row | fields | {"encoding_confident": bool(row["encoding_confident"])})
+
+    def _document(self, row: Row) -> DocumentRow:
+        values = dict(row)
+        values["encoding_confident"] = bool(row["encoding_confident"])
+        for name in ("spans", "skipped"):
+            values[name] = self._catalog.value(row[name])
+        return DocumentRow(**values)
 
     def _change(self, document_id: str, changes: Row) -> DocumentRow:
         """Change what stands both in its file in texts/ and in its row."""
@@ -202,12 +215,17 @@ def _storable(name: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def _document(row: Row) -> DocumentRow:
-    values = dict(row)
-    values["encoding_confident"] = bool(row["encoding_confident"])
-    values["spans"] = json.loads(row["spans"])
-    values["skipped"] = json.loads(row["skipped"])
-    return DocumentRow(**values)
+def _columns(fields: Row) -> Row:
+    """What of a document's fields stands otherwise in its row."""
+    return {
+        **{name: json.dumps(fields[name]) for name in ("spans", "skipped")},
+        "encoding_confident": int(fields["encoding_confident"]),
+        "text_digest": _digest(fields["text"]),
+    }
+
+
+def _digest(text: str) -> str:
+    return blake3(text.encode()).hexdigest()
 
 
 def _not_found(name: str) -> LongshelfError:

@@ -132,6 +132,13 @@ class Library:
                 restored.append(self.restore_parts(record))
         return restored, unreadable
 
+    def restore_over(self, record: TextRecord) -> DocumentRow:
+        """Put what a kept text says in the place of its document's rows."""
+        with self.memory.lock, self.catalog.transaction() as db:
+            db.execute("DELETE FROM documents WHERE id = ?", [record.document["id"]])
+            self.documents.restore(record.document)
+            return self.restore_parts(record)
+
     def restore_parts(self, record: TextRecord) -> DocumentRow:
         """Rows for the parts of a document from its kept text; queues it if some of them are still to be read."""
         document_id = str(record.document["id"])
@@ -144,6 +151,9 @@ class Library:
             progress = self.parts.progress(document_id)
             if progress:
                 self.documents.set_tokens(document_id, max(entry.tokens for entry in progress))
+            unread = not progress or all(entry.parts_ready < entry.parts for entry in progress)
+            if unread and record.document["state"] == "paused":  # kept without reading, or forgotten, on purpose
+                return self.documents.get(document_id)
             unfinished = [entry for entry in progress if entry.parts_ready < entry.parts]
             if progress and len(unfinished) < len(progress):
                 return self.documents.set_state(document_id, "ready")

@@ -6,6 +6,7 @@ error when it is written and not a surprise when it is read.
 
 from __future__ import annotations
 
+from blake3 import blake3
 from sqlite_utils import Database, Migrations
 
 migrations = Migrations("longshelf")
@@ -252,3 +253,11 @@ def m005_full_text(db: Database) -> None:
 def m006_encoding_named(db: Database) -> None:
     """The encoding a person named for a document, which holds until they name another; NULL where it was told from the bytes."""
     db.execute("ALTER TABLE documents ADD COLUMN encoding_named TEXT")
+
+
+@migrations()
+def m007_text_digest(db: Database) -> None:
+    """blake3 of each document's text: SQLite notices when its pages are out of order, not when a byte of a text has changed."""
+    db.execute("ALTER TABLE documents ADD COLUMN text_digest TEXT")
+    for document_id, text in db.execute("SELECT id, text FROM documents").fetchall():
+        db.execute("UPDATE documents SET text_digest = ? WHERE id = ?", [blake3(text.encode()).hexdigest(), document_id])

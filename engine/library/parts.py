@@ -89,6 +89,7 @@ class Progress:
     bytes: int
 
 
+_TICK_S = 0.001
 _PART = ", ".join(f'"{column.name}"' for column in fields(Part))
 
 
@@ -143,12 +144,12 @@ class Parts:
         row = self._catalog.row(f"SELECT {_PART} FROM parts WHERE id = ?", [part_id])
         if row is None:
             raise LongshelfError("not_found", f"There is no part {part_id}.", "")
-        return _part(row)
+        return self._part(row)
 
     def of(self, document_id: str, namespace: str | None = None) -> list[Part]:
         """A document's parts in order, of one namespace or of all."""
         sql = f"SELECT {_PART} FROM parts WHERE document_id = ? AND (? IS NULL OR namespace = ?) ORDER BY namespace, ordinal"
-        return [_part(row) for row in self._catalog.rows(sql, [document_id, namespace, namespace])]
+        return [self._part(row) for row in self._catalog.rows(sql, [document_id, namespace, namespace])]
 
     def segments(self, part_id: int) -> list[str]:
         """Digests of the segments a part has so far, in order."""
@@ -158,7 +159,7 @@ class Parts:
     def having(self, digest: str) -> list[Part]:
         """The parts that a segment belongs to."""
         sql = f"SELECT {_PART} FROM parts WHERE id IN (SELECT part_id FROM part_segments WHERE digest = ?) ORDER BY id"
-        return [_part(row) for row in self._catalog.rows(sql, [digest])]
+        return [self._part(row) for row in self._catalog.rows(sql, [digest])]
 
     def add_segment(self, part_id: int, segment: SegmentRow) -> Part:
         """The next segment of a part is on the disk. Nothing if the part has it already.
@@ -188,6 +189,23 @@ class Parts:
                 asdict(segment) | {"shared": int(shared), "now": now},
             )
 
+    def correct_row(self, segment: SegmentRow) -> None:
+        """Make a segment's row say what its file does."""
+        with self._catalog.transaction() as db:
+            names = ", ".join(f"{name} = :{name}" for name in asdict(segment) if name != "digest")
+            db.execute(f"UPDATE segments SET {names} WHERE digest = :digest", asdict(segment))
+            for part in self.having(segment.digest):
+                _settle(db, part.id)
+
+    def is_consistent(self, part: Part) -> bool:
+        """Whether a part says of itself what its segments do, and has the ones it expects."""
+        has = self.segments(part.id)
+        sql = "SELECT coalesce(sum(tokens), 0) AS done FROM segments JOIN part_segments USING (digest) WHERE part_id = ?"
+        done = self._catalog.rows(sql, [part.id])[0]["done"]
+        states = {"ready"} if done >= part.tokens else {"reading", "damaged"} if done else {"waiting", "damaged"}
+        said = (part.tip, part.tokens_done, tuple(has))
+        return said == (has[-1] if has else None, done, part.expected[: len(has)]) and part.state in states
+
     def cut_back(self, part_id: int, keep: int) -> Part:
         """Forget all but the first `keep` segments of a part: it is then "damaged", and reading goes on from there."""
         with self._catalog.transaction() as db:
@@ -197,9 +215,13 @@ class Parts:
             return self.get(part_id)
 
     def touch(self, digests: Iterable[str]) -> None:
-        """These segments were used now: what was used longest ago is given up first."""
-        now = time.time()
+        """These segments were used now: what was used longest ago is given up first.
+
+        Later than any other, too, where the clock was set back meanwhile.
+        """
         with self._catalog.transaction() as db:
+            (latest,) = db.execute("SELECT coalesce(max(last_used), 0) FROM segments").fetchone()
+            now = max(time.time(), latest + _TICK_S)
             db.conn.executemany("UPDATE segments SET last_used = ? WHERE digest = ?", [(now, digest) for digest in digests])
 
     def progress(self, document_id: str | None = None, namespace: str | None = None) -> list[Progress]:
@@ -214,6 +236,9 @@ class Parts:
             GROUP BY document_id, namespace ORDER BY document_id, namespace
         """
         return [Progress(**row) for row in self._catalog.rows(sql, {"document": document_id, "namespace": namespace})]
+
+    def _part(self, row: Row) -> Part:
+        return Part(**(row | {"expected": tuple(self._catalog.value(row["expected"]))}))
 
 
 def _link(db: Database, part_id: int, ordinal: int, digest: str) -> None:
@@ -246,7 +271,3 @@ def _settle(db: Database, part_id: int) -> None:
         " WHERE id = ?",
         [part_id],
     )
-
-
-def _part(row: Row) -> Part:
-    return Part(**(row | {"expected": tuple(json.loads(row["expected"]))}))

@@ -142,10 +142,7 @@ def _restore_over_backup(library: Library, document_id: str) -> None:
         library.texts.save(library.documents.record(document_id))
         library.documents.set_state(document_id, "queued", "How it was cut into parts was lost; it is read again.")
         return
-    with library.memory.lock, library.catalog.transaction() as db:
-        db.execute("DELETE FROM documents WHERE id = ?", [document_id])
-        library.documents.restore(record.document)
-        library.restore_parts(record)
+    library.restore_over(record)
 
 
 def _restore_chats(library: Library) -> list[str]:

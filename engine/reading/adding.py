@@ -93,6 +93,8 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     with shelf.adding:  # the same source added twice at once is one document, cut once
         row = _row_for(shelf, document, encoding, wants_reading=True)
         told.add(row.id)
+        if row.state == "paused":  # kept as text only so far, perhaps
+            row = shelf.library.documents.decide(row.id, "queued")
         shelf.publish("documents", {"documents": [document_row(shelf, row)]})
         assigned = shelf.library.parts.of(row.id, model.namespace)
         if not assigned or params.get("part_tokens"):
@@ -179,7 +181,7 @@ def _row_for(shelf: Shelf, document: Document, encoding: str | None, wants_readi
             shelf.queue.give_up(old.id)
             library.parts.drop(old.id)  # first: what was read of the old text never stands beside the new one
             row = library.documents.replace_content(old.id, new)
-            return library.documents.set_state(row.id, *state)
+            return library.documents.decide(row.id, *state)
         return library.documents.name_encoding(old.id, encoding) if named_anew else old
     return library.documents.add(new, *state)
 

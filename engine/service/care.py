@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LongshelfError
-from engine.library import checkup, recovery
+from engine.library import checkup, mending
 from engine.library.counters import TOKENS_PREFILLED
 from engine.store import space
 
 if TYPE_CHECKING:
+    from engine.library.library import Library
     from engine.shelf import Call, Shelf
+
+
+_ROUNDS = 4
 
 
 def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
@@ -27,23 +32,28 @@ def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         if not params.get("repair"):
             unknown = {"tokens_prefilled_total": None, "bytes_used": None}
             return {"problems": [_of_error(error), *models], "repaired": [], "rebuilt": None, **unknown, **disk}
-        result = recovery.rebuild(shelf.home)
-        aside = str(result.aside) if result.aside is not None else None
-        rebuilt = {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": aside}
+        rebuilt = _rebuild(shelf)
         library = shelf.library
 
     def say(done: int, total: int) -> None:
         call.emit("progress", {"stage": "segments", "done": done, "total": total})
 
-    def examined() -> list[checkup.Problem]:
+    def examined(library: Library) -> list[checkup.Problem]:
         return checkup.examine(library, bool(params.get("deep")), call.stop.is_set, say)
 
-    problems = examined()
+    problems = examined(library)
     repaired: list[dict[str, Any]] = []
-    if params.get("repair") and problems:
-        done = shelf.model_thread.run(lambda: checkup.repair(library, problems))
-        repaired = [{**repair.problem.as_json(), "done": repair.done} for repair in done]
-        problems = examined()
+    for _ in range(_ROUNDS if params.get("repair") else 0):  # what was hidden behind one problem is found once that is mended
+        if not problems:
+            break
+        if problems[0].kind == "catalog_damaged" and any(entry["kind"] == "catalog_damaged" for entry in repaired):
+            rebuilt = _rebuild(shelf)
+            library = shelf.library
+        else:
+            done = shelf.model_thread.run(partial(mending.repair, library, problems))
+            repaired += [{**repair.problem.as_json(), "done": repair.done} for repair in done]
+        problems = examined(library)
+    if repaired:
         _read_damaged_again(shelf)
     counters = library.counters.all()
     return {
@@ -54,6 +64,13 @@ def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         "bytes_used": library.store.usage(),
         **disk,
     }
+
+
+def _rebuild(shelf: Shelf) -> dict[str, Any]:
+    """The catalog made again, and what came back."""
+    result = shelf.rebuild()
+    aside = str(result.aside) if result.aside is not None else None
+    return {"documents": result.documents, "parts_ready": result.parts_ready, "chats": result.chats, "kept_aside": aside}
 
 
 def _model_problems(shelf: Shelf, deep: bool) -> list[dict[str, str]]:

@@ -57,8 +57,8 @@ def warm(home: Home) -> None:
     import engine.service.care  # noqa: F401
 
     torch.set_num_threads(1)
-    from engine.model.loaded import LoadedModel
     from engine.model.installed import Models
+    from engine.model.loaded import LoadedModel
 
     LoadedModel(Models(home).open())
 
