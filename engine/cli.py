@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.commands import care, chats, documents, measure, models, questions
+from engine.commands import care, chats, documents, measure, models, questions, settings
 from engine.commands.session import Output, Session, json_line
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
@@ -49,7 +49,7 @@ def build_parser() -> Parser:
     output = Parser(add_help=False)
     output.add_argument("--json", action="store_true", help="one JSON object on stdout")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for module in (documents, questions, chats, models, care, measure):
+    for module in (documents, questions, chats, models, settings, care, measure):
         module.add_parsers(commands, output)
     window = commands.add_parser("window", parents=[output], help="open the window (also: no command at all)")
     window.add_argument("files", nargs="*", metavar="FILE", help="open these and add them")

@@ -33,8 +33,10 @@ class Home:
         try:
             for folder in (self.root, self.models, self.segments, self.cache):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if not (tag := self.root / "CACHEDIR.TAG").exists():
-                tag.write_text(CACHEDIR_TAG, encoding="ascii")
+            if not self.tag.exists():
+                self.tag.write_text(CACHEDIR_TAG, encoding="ascii")
+            if os.name == "posix" and self.root.stat().st_mode & 0o077 and self.tag.read_text("ascii", "replace") == CACHEDIR_TAG:
+                self.root.chmod(0o700)  # a copied home, say: other people of this machine have no business here
         except OSError as error:
             raise LongshelfError(
                 "home",
@@ -72,6 +74,16 @@ class Home:
     def cache(self) -> Path:
         """Small derived files; always safe to delete."""
         return self.root / "cache"
+
+    @property
+    def ballast(self) -> Path:
+        """Room held back on the disk for the day when it is full."""
+        return self.root / "ballast"
+
+    @property
+    def tag(self) -> Path:
+        """Tells backup programs that they can leave the folder out."""
+        return self.root / "CACHEDIR.TAG"
 
     @property
     def settings(self) -> Path:

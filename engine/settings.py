@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -13,17 +14,21 @@ from engine.store import durable
 
 @dataclass(frozen=True)
 class Settings:
-    """threads: for the model, None is the machine's default."""
+    """threads: for the model, None is the machine's default; limit_bytes: what everything remembered may take, None is the default
+    share of the disk."""
 
     threads: int | None = None
+    limit_bytes: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-_ALLOWED: dict[str, Any] = {
-    "threads": lambda value: value is None or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 1024),
-}
+def _whole(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most)
+
+
+_ALLOWED = {"threads": _whole(1, 1024), "limit_bytes": _whole(0, 1 << 60)}
 
 
 def load(home: Home) -> Settings:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine import settings
 from engine.errors import LongshelfError
 from engine.home import Home
 from engine.model.installed import Models
+from engine.store import ballast, space
 
 if TYPE_CHECKING:
     from engine.library.documents import DocumentRow
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from engine.reading.queue import ReadingQueue
 
 log = logging.getLogger("longshelf")
+
+T = TypeVar("T")
+
+_FREEING = ("documents.remove", "documents.forget", "gc", "chats.remove", "doctor", "jobs.cancel", "jobs.pause")
+"""Methods that must work on a full disk, and that can be called twice."""
 
 Listener = Callable[[str, dict[str, Any]], None]
 
@@ -61,10 +67,24 @@ class Shelf:
             if self._library is None:
                 from engine.library.library import Library
 
-                library = Library.open(self.home)
-                self._queue_lost(library, library.settle().unqueued)
+                library = self._with_room(lambda: self._settled(Library.open(self.home)))
+                room = space.space(self.home.root)
+                ballast.hold(self.home.ballast, room.total, room.free)
                 self._library = library
             return self._library
+
+    def _settled(self, library: Library) -> Library:
+        self._queue_lost(library, library.settle().unqueued)
+        return library
+
+    def _with_room(self, work: Callable[[], T]) -> T:
+        """Do what can be done twice; on a full disk once more, with the room that was held back for that."""
+        try:
+            return work()
+        except LongshelfError as error:
+            if error.kind != "disk_full" or not ballast.let_go(self.home.ballast):
+                raise
+        return work()
 
     def _queue_lost(self, library: Library, rows: list[DocumentRow]) -> None:
         """Give documents that a killed engine had taken but not yet queued their job, as soon as there is a model to read them."""
@@ -134,6 +154,8 @@ class Shelf:
         function = METHODS.get(method)
         if function is None:
             raise LongshelfError("usage", f"The engine knows no method {method!r}.")
+        if method in _FREEING:
+            return self._with_room(lambda: function(self, params, call))
         return function(self, params, call)
 
     def rebuild(self) -> Rebuilt:

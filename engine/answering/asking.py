@@ -167,6 +167,8 @@ class Question:
         asked = asked_documents(self.shelf, rows, asking.everything, model.namespace)
         self.reader = Reader(self.shelf, model, asked, asking, self.counts)
         answer = self.shelf.model_thread.run(self.reader.run, urgent=True)
+        parts_of = self.shelf.library.parts
+        parts_of.touch(digest for source in answer.sources for digest in parts_of.segments(source.part.id))
         documents = {row.id: stored_document(self.shelf, row) for row in {source.row.id: source.row for source in answer.sources}.values()}
         citations = [_citation(n, source, passage, documents[source.row.id]) for n, (source, passage) in enumerate(answer.cited, 1)]
         return self._result(model, asked, answer, citations, documents), citations

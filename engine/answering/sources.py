@@ -17,8 +17,9 @@ from engine.library.counters import TOKENS_PREFILLED
 from engine.library.documents import DocumentRow
 from engine.library.parts import Part
 from engine.model.loaded import LoadedModel
+from engine.reading import room
 from engine.reading.memory import Chain, LostSegment, Watcher, preamble_chain, remember_join, remember_part, verified_chain
-from engine.reading.rows import stored_document
+from engine.reading.rows import estimate_bytes, stored_document
 
 if TYPE_CHECKING:
     from engine.shelf import Shelf
@@ -68,7 +69,7 @@ def _not_ready(row: DocumentRow, another_model: bool) -> LongshelfError:
         reason = f" ({row.reason})" if row.reason else ""
         message, hint = (
             f"“{row.title}” has not been read: {row.state.replace('_', ' ')}{reason}.",
-            "`longshelf add` reads it, `longshelf jobs resume` goes on.",
+            f"`longshelf add {row.id}` reads it.",
         )
     return LongshelfError("not_ready", message, hint)
 
@@ -126,6 +127,7 @@ class Chains:
         join = library.joins.add(model.namespace, model.name, [source.part.id for source in sources], sum(map(len, behind)))
         if not join.ready:
             say(join.tokens - join.tokens_done)
+            room.make(self._shelf, estimate_bytes(model.installed, join.tokens - join.tokens_done), keep=join.id)
         chain = remember_join(model, library, join.id, chain, behind, self._watcher)
         library.joins.touch(join.id)
         return chain

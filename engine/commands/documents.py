@@ -9,11 +9,12 @@ from typing import Any
 
 from engine.commands.session import Session, duration, size
 from engine.errors import LongshelfError
+from engine.store.place import warnings
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
     add = commands.add_parser("add", parents=[output], help="read files and folders, and remember them")
-    add.add_argument("paths", nargs="+", metavar="PATH", help="a text, Markdown or source file, or a folder of them")
+    add.add_argument("paths", nargs="+", metavar="PATH", help="a text, Markdown or source file, or a folder of them; or DOC: its kept text")
     add.add_argument("--model", metavar="M", help="read with this model (default: the current one)")
     add.add_argument(
         "--encoding", metavar="E", help="the text's encoding, where the guess is wrong (cp949, shift_jis …); holds until another is named"
@@ -34,6 +35,7 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     show.set_defaults(run=_show)
     remove = commands.add_parser("remove", parents=[output], help="forget a document: its memory and its kept text (never the source)")
     remove.add_argument("document", metavar="DOC")
+    remove.add_argument("--keep-text", action="store_true", help="forget the memory only; text and chats stay, `add DOC` reads it again")
     remove.set_defaults(run=_remove)
     jobs = commands.add_parser("jobs", parents=[output], help="what is still to be read: list, pause, resume, cancel, retry")
     jobs.add_argument("action", choices=("list", "pause", "resume", "cancel", "retry"), nargs="?", default="list")
@@ -59,6 +61,8 @@ def _add(options: Namespace, session: Session) -> dict[str, Any]:
         session.output.event("result", result)
     for document in result["documents"]:
         _say_added(session, document)
+    for warning in warnings(session.home.root):
+        session.output.note(f"longshelf: {warning}")
     return result
 
 
@@ -149,12 +153,20 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
         session.output.say(f"{result['title']} ({about}): {len(result['text']):,} characters, {result['state']}")
         for part in result["parts"]:
             session.output.say(f"  part {part['n']}: {part['tokens']:,} tokens, {part['state']}")
+        for skipped in result["skipped"]:
+            session.output.say(f"  skipped: {skipped['path']} ({skipped['reason'].replace('_', ' ')})")
     return result
 
 
 def _remove(options: Namespace, session: Session) -> dict[str, Any]:
-    result = session.call("documents.remove", {"id": session.document(options.document)})
-    session.output.say(f"Removed “{result['title']}”; {size(result['bytes_freed'])} freed.")
+    method = "documents.forget" if options.keep_text else "documents.remove"
+    result = session.call(method, {"id": session.document(options.document)})
+    if options.keep_text:
+        session.output.say(
+            f"Forgot “{result['title']}” ({size(result['bytes_freed'])} freed); `longshelf add {result['id']}` reads it again."
+        )
+    else:
+        session.output.say(f"Removed “{result['title']}”; {size(result['bytes_freed'])} freed.")
     return result
 
 

@@ -119,6 +119,16 @@ class Session:
             )
         return self._host
 
+    def end_own_engine(self) -> None:
+        """End this process's engine, so that nobody uses the home. Raises LongshelfError("locked") if another one runs."""
+        if self._client is not None:
+            raise LongshelfError("locked", "An engine of this home is running.", "Close the window, or wait for the other command, first.")
+        if self._host is not None:
+            host, self._host = self._host, None
+            host.close()
+            logging.getLogger("longshelf").removeHandler(self._log)
+            self._log.close()
+
     def __enter__(self) -> Session:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGINT, self._on_interrupt)

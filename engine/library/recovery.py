@@ -226,10 +226,10 @@ def _keep_row(db: Database, table: str, row: dict[str, Any]) -> None:
     )
 
 
-def _is_json(text: str) -> bool:
+def _is_json(text: Any) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
 
 

@@ -17,10 +17,11 @@ from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
 from engine.library.documents import DocumentRow, NewDocument
 from engine.library.jobs import Job
+from engine.reading import room
 from engine.reading.live import Ended
 from engine.reading.parts import part_limit
 from engine.reading.queue import assign_parts
-from engine.reading.rows import document_row, estimate_bytes
+from engine.reading.rows import document_row, estimate_bytes, stored_document
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     started = time.perf_counter()
     call.emit("progress", {"id": None, "title": path.name, "state": "reading", "percent": 0.0})
     encoding = params.get("encoding") or _named_before(shelf, path)
-    document = _read(path, encoding, not params.get("encoding"), call)
+    document = _read(shelf, path, encoding, not params.get("encoding"), call)
     if not params.get("read", True):
         with shelf.adding:
             row = _row_for(shelf, document, encoding, wants_reading=False)
@@ -137,8 +138,13 @@ def _named_before(shelf: Shelf, path: Path) -> str | None:
     return next((row.encoding_named for row in shelf.library.documents.with_path(shown(path))), None)
 
 
-def _read(path: Path, encoding: str | None, from_before: bool, call: Call) -> Document:
-    """from_before: the encoding, if any, is not one that was named now."""
+def _read(shelf: Shelf, path: Path, encoding: str | None, from_before: bool, call: Call) -> Document:
+    """What stands in a source; the kept text where the source is gone, or a document is named instead of one.
+
+    from_before: the encoding, if any, is not one that was named now.
+    """
+    if not os.path.lexists(path) and (row := _known(shelf, path)) is not None:
+        return stored_document(shelf, row)
     try:
         return read(
             path,
@@ -153,10 +159,21 @@ def _read(path: Path, encoding: str | None, from_before: bool, call: Call) -> Do
         raise
 
 
+def _known(shelf: Shelf, path: Path) -> DocumentRow | None:
+    """The document that came from this path, or whose id or title its last part is."""
+    for name in (shown(path), path.name):
+        try:
+            return shelf.library.documents.find(name)
+        except LongshelfError as error:
+            if error.kind != "not_found":
+                raise
+    return None
+
+
 def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
     """Why a document that takes `missing` bytes more is not read now. leave: the person agrees to a large one."""
     try:
-        space.require(shelf.home.segments, missing)
+        room.make(shelf, missing)
     except LongshelfError as error:
         return error
     if missing > space.ASK_ABOVE and not leave:

@@ -28,6 +28,9 @@ def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, A
         chosen = [int(name)] if is_number else [job.id for job in jobs.of(shelf.library.documents.find(name).id)]
     with progress_told(shelf, call) as told:
         changed = [job for job_id in chosen for job in getattr(jobs, action)(job_id)]
+        if not changed and chosen != [None] and action in ("resume", "retry"):
+            changed = _begun(shelf, str(params["id"]))
+            chosen = [job.id for job in changed] or chosen
         told.update(job.document_id for job in changed)
         if action in ("pause", "cancel"):
             shelf.queue.interrupt([job.id for job in changed])
@@ -48,6 +51,17 @@ def change_jobs(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, A
                 raise Stopped
     left = {job.id: job for job in jobs.all(STATES)}
     return {"jobs": _jobs(shelf, [left[job.id] for job in changed if job.id in left])}
+
+
+def _begun(shelf: Shelf, name: str) -> list[Job]:
+    """A job for a document that has none to go on with: it was kept as text only, or forgotten."""
+    library = shelf.library
+    row = next((row for row in library.documents.all() if name in (row.id, row.path, row.title)), None)
+    if row is None or row.state != "paused":
+        return []
+    model = shelf.models.open()
+    library.documents.decide(row.id, "queued")
+    return [library.jobs.add(row.id, model.name)]
 
 
 def _jobs(shelf: Shelf, jobs: list[Job]) -> list[dict[str, Any]]:

@@ -20,9 +20,10 @@ from engine.library.counters import TOKENS_PREFILLED
 from engine.library.documents import DocumentRow
 from engine.library.jobs import Job
 from engine.library.parts import Part, PartPlan
+from engine.reading import room
 from engine.reading.live import Ended, Live
 from engine.reading.parts import cut, part_limit
-from engine.reading.rows import document_row, stored_document
+from engine.reading.rows import document_row, estimate_bytes, stored_document
 
 if TYPE_CHECKING:
     from engine.model.loaded import LoadedModel
@@ -35,7 +36,7 @@ FIRST_GUESS = 600.0
 
 _TELL_EVERY_S = 0.25
 _ENDED_BY_PERSON = ("paused", "cancelled")
-_PAUSES = ("disk_full", "store_unavailable", "no_model", "unknown_model", "busy")
+_PAUSES = ("disk_full", "limit", "store_unavailable", "no_model", "unknown_model", "busy")
 """Kinds of errors behind which a job waits, because it can go on once the cause is gone."""
 
 
@@ -206,6 +207,7 @@ class ReadingQueue:
         row = library.documents.get(live.job.document_id)
         document = stored_document(self.shelf, row)
         parts = library.parts.of(row.id, model.namespace) or assign_parts(self.shelf, model, row)
+        room.make(self.shelf, estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in parts)))
         ids: list[int] = []
         for part in parts:
             if part.state == "ready":

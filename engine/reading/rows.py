@@ -23,7 +23,8 @@ def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
     from engine.model.identity import namespace
 
     installed = current_model(shelf)
-    progress = shelf.library.parts.progress(row.id, namespace(installed)) if installed else []
+    # Where no model can be used, what any of them remembers is still there and takes room.
+    progress = shelf.library.parts.progress(row.id, namespace(installed) if installed else None)
     entry = progress[0] if progress else None
     tokens, done = (entry.tokens, entry.tokens_done) if entry else (row.tokens, 0)
     live = shelf.queue.live(row.id)

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from engine.documents.document import Document
 from engine.documents.reader import read
+from engine.errors import LongshelfError
+from engine.library.memory import Freed
 from engine.reading.rows import current_model, document_row, stored_document
 
 if TYPE_CHECKING:
+    from engine.library.library import Library
     from engine.shelf import Call, Shelf
 
 
@@ -61,10 +64,22 @@ def described(document: Document) -> dict[str, Any]:
     }
 
 
+def _remove(library: Library, document_id: str) -> Freed:
+    """On a full disk the memory goes first: that takes few rows and gives the room in which the text and its index can go."""
+    try:
+        return library.memory.remove_document(document_id)
+    except LongshelfError as error:
+        if error.kind != "disk_full":
+            raise
+    forgotten = library.memory.forget(document_id)
+    freed = library.memory.remove_document(document_id)
+    return Freed(forgotten.segments + freed.segments, forgotten.bytes + freed.bytes)
+
+
 def remove(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """documents.remove: rows, text, and the segments that nothing else needs."""
     row = shelf.library.documents.find(str(params["id"]))
     shelf.queue.give_up(row.id)
-    freed = shelf.model_thread.run(lambda: shelf.library.memory.remove_document(row.id))
+    freed = shelf.model_thread.run(lambda: _remove(shelf.library, row.id))
     shelf.publish("documents", {"documents": [{"id": row.id, "removed": True}]})
     return {"id": row.id, "title": row.title, "segments_removed": freed.segments, "bytes_freed": freed.bytes}

@@ -1,4 +1,4 @@
-"""Looking after a home: the methods `doctor`, `gc` and `paths`."""
+"""Looking after a home: the methods `doctor` and `paths`."""
 
 from __future__ import annotations
 
@@ -100,12 +100,6 @@ def _read_damaged_again(shelf: Shelf) -> None:
                 library.documents.set_state(row.id, "queued")
                 break
     shelf.queue.wake()
-
-
-def gc(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
-    """Remove what nothing needs: segments without a document, temporary files of killed processes."""
-    freed = shelf.model_thread.run(shelf.library.memory.collect)
-    return {"segments": freed.segments, "bytes": freed.bytes, "temporaries": shelf.library.sweep_temporaries()}
 
 
 def paths(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:

@@ -172,6 +172,7 @@ METHODS: dict[str, Method] = {
     "documents.show": _elsewhere("engine.reading.shelved", "show"),
     "documents.read": _elsewhere("engine.reading.shelved", "read_only"),
     "documents.remove": _elsewhere("engine.reading.shelved", "remove"),
+    "documents.forget": _elsewhere("engine.reading.room", "forget"),
     "jobs.list": _elsewhere("engine.reading.jobs", "list_jobs"),
     "jobs.pause": _jobs("pause"),
     "jobs.resume": _jobs("resume"),
@@ -186,6 +187,6 @@ METHODS: dict[str, Method] = {
     "settings.get": settings_get,
     "settings.set": settings_set,
     "doctor": _elsewhere("engine.service.care", "doctor"),
-    "gc": _elsewhere("engine.service.care", "gc"),
+    "gc": _elsewhere("engine.reading.room", "gc"),
     "paths": _elsewhere("engine.service.care", "paths"),
 }

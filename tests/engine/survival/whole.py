@@ -1,34 +1,42 @@
-"""The whole job on a home: add, ask, forget, remove; and what must hold of a home after whatever happened to it."""
+"""The whole job on a home, and what must hold of a home after whatever happened to it.
+
+Processes are killed here in the midst of a job that has threads, and the next is forked from one that must have none. So everything
+runs in processes forked from a clean one, `alone`, that has loaded what they need.
+"""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
+import os
 import shutil
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import LongshelfError
 from engine.home import Home
 from engine.shelf import Call, Shelf
 from tests.engine.books import add, ask, book
+from tests.engine.store.crashing import in_child
 
+Answers = dict[str, list[int]]
 QUESTION = "Who keeps lamp 1.3?"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A pristine home with a model, and sources to add. `fresh()` gives a copy of the home to be harmed."""
+    """A pristine home with a model, and sources to add to copies of it."""
 
     pristine: Path
     room: Path
 
     @property
-    def first(self) -> Path:
-        return self.room / "first.txt"
-
-    @property
-    def second(self) -> Path:
-        return self.room / "second.txt"
+    def sources(self) -> list[Path]:
+        return [self.room / "first.txt", self.room / "second.txt"]
 
     @property
     def home(self) -> Home:
@@ -39,66 +47,91 @@ class Stage:
         book(self.room, 1, "second.txt", first=7)
         return self
 
-    def fresh(self) -> Home:
-        """The home anew, as it was before anything happened."""
+    def fresh(self, of: Path | None = None) -> Home:
+        """The home as it was before anything happened, or as a copy of another."""
         shutil.rmtree(self.home.root, ignore_errors=True)
-        shutil.copytree(self.pristine, self.home.root)
+        shutil.copytree(of or self.pristine, self.home.root)
         return self.home
 
+    def keep(self, name: str) -> Path:
+        """A copy of the home as it is now."""
+        return Path(shutil.copytree(self.home.root, self.room / name))
 
-def warm(home: Home) -> None:
-    """Load what every child needs once, in a process that has no threads and so can be forked."""
+    def told(self, work: Callable[[], Any]) -> Any:
+        """What `work` gives as JSON, in a process of its own."""
+        answer = self.room / "told.json"
+        in_child(lambda: _write(answer, json.dumps(work())))
+        return json.loads(answer.read_text(encoding="utf-8"))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+_PRELOADED = [
+    *("engine.answering.asking", "engine.model.loaded", "engine.reading.adding", "engine.reading.room", "engine.reading.shelved"),
+    *("engine.service.care", "engine.service.server", "tests.engine.survival.whole"),
+]
+
+
+def alone(work: Callable[..., None], *arguments: Any) -> None:
+    """Run a function of a module in a process that was forked from a clean one. Raises AssertionError if it fails."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOADED)
+    process = context.Process(target=_do, args=(work, *arguments))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, "see the captured stderr"
+
+
+def _do(work: Callable[..., None], *arguments: Any) -> None:
     import torch
 
-    import engine.answering.asking
-    import engine.model.loaded
-    import engine.reading.adding
-    import engine.reading.shelved
-    import engine.service.care  # noqa: F401
-
     torch.set_num_threads(1)
-    from engine.model.installed import Models
-    from engine.model.loaded import LoadedModel
-
-    LoadedModel(Models(home).open())
-
-
-def read_and_ask(stage: Stage) -> dict[str, Any]:
-    """Add both documents, ask each and both together; the answers by what was asked."""
-    shelf = Shelf(stage.home)
     try:
-        rows = [add(shelf, path) for path in (stage.first, stage.second)]
-        assert [row["state"] for row in rows] == ["ready", "ready"], rows
-        return answers(shelf)
+        work(*arguments)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+@contextmanager
+def shelf_of(home: Home) -> Iterator[Shelf]:
+    shelf = Shelf(home)
+    try:
+        yield shelf
     finally:
         shelf.close()
 
 
-def answers(shelf: Shelf) -> dict[str, Any]:
-    """What the model says to the same questions, always on stored memory once that is there."""
+def read_and_ask(stage: Stage) -> Answers:
+    """Add both documents and ask them."""
+    with shelf_of(stage.home) as shelf:
+        rows = [add(shelf, path) for path in stage.sources]
+        assert [row["state"] for row in rows] == ["ready", "ready"], rows
+        return answers(shelf)
+
+
+def answers(shelf: Shelf) -> Answers:
+    """What the model says to the same questions: of a part, a document, and both documents together."""
     return {
         "first": ask(shelf, "first", question=QUESTION, parts=[1])["token_ids"],
         "second": ask(shelf, "second", question=QUESTION)["token_ids"],
     }
 
 
-def problems(shelf: Shelf) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = shelf.call("doctor", {"deep": True}, Call())["problems"]
-    return found
+def examined(shelf: Shelf, **params: bool) -> dict[str, Any]:
+    report: dict[str, Any] = shelf.call("doctor", {"deep": True, **params}, Call())
+    return report
 
 
-def recover(stage: Stage, expected: dict[str, Any]) -> None:
-    """Whatever happened: the doctor mends all it finds, everything can be added and read, and the answers are the same."""
-    shelf = Shelf(stage.home)
-    try:
-        report = shelf.call("doctor", {"deep": True, "repair": True}, Call())
-        assert report["problems"] == [], report
-        for path in (stage.first, stage.second):
-            row = add(shelf, path)
-            assert row["state"] == "ready", row
+def recover(stage: Stage, expected: Answers) -> None:
+    """The doctor mends all it finds, everything is read to its end, and the answers are the same as ever."""
+    with shelf_of(stage.home) as shelf:
+        report = examined(shelf, repair=True)
+        assert report["problems"] == [], report["problems"]
+        rows = [add(shelf, path) for path in stage.sources]
+        assert [row["state"] for row in rows] == ["ready", "ready"], rows
         assert answers(shelf) == expected
-        assert problems(shelf) == []
-    except LongshelfError as error:
-        raise AssertionError(f"{error.kind}: {error.message}") from error
-    finally:
-        shelf.close()
+        assert examined(shelf)["problems"] == []
