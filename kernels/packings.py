@@ -123,3 +123,24 @@ PACKINGS = {
     )
 }
 """The packed layouts by name."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Rows of a matrix in one layout. data: [rows, columns] bf16 or float32, or packed [rows, bytes of a row] uint8; contiguous."""
+
+    packing: Packing
+    data: torch.Tensor
+
+    @property
+    def rows(self) -> int:
+        return self.data.shape[0]
+
+    @property
+    def row_bytes(self) -> int:
+        return self.data.stride(0) * self.data.element_size()
+
+
+def plain(weight: torch.Tensor) -> Band:
+    """The band of a [rows, columns] bf16 or float32 tensor."""
+    return Band(BF16 if weight.dtype == torch.bfloat16 else F32, weight.contiguous())

@@ -5,9 +5,13 @@ Also the fallback where no native library could be built: the same results withi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
+
+from kernels.packings import PACKINGS, Band, unpack
 
 
 @dataclass(frozen=True)
@@ -89,3 +93,17 @@ def _add_scores(scores: torch.Tensor, blocks: list[Block], logits: list[torch.Te
             probabilities = torch.exp(part - lse[:, begin:end, :, None]).nan_to_num(0.0)
             scores[:, offset : offset + block.k.shape[1]] += probabilities.sum((1, 2)).to(scores.dtype)
         offset += block.k.shape[1]
+
+
+def linear(
+    x: torch.Tensor, bands: Sequence[Band], bias: torch.Tensor | None = None, norm: torch.Tensor | None = None, eps: float = 0.0
+) -> torch.Tensor:
+    """x Wᵀ + bias for few rows: x [n, columns] float, RMS-normalised by norm [columns] first where given; gives [n, rows].
+
+    W's rows are the bands', from top to bottom. A row at a time, so that what it gives doesn't depend on the rows beside it.
+    """
+    if norm is not None:
+        x = F.rms_norm(x, norm.shape, norm.to(x.dtype), eps)
+    weights = [(unpack(b.packing, b.data) if b.packing.name in PACKINGS else b.data).to(x.dtype) for b in bands]
+    y = torch.cat([torch.cat([F.linear(row, weight) for weight in weights], -1) for row in x[:, None]])
+    return y if bias is None else y + bias.to(x.dtype)

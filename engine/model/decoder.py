@@ -15,8 +15,10 @@ import torch.nn.functional as F
 from engine.attention.sequence import Rows
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
+from engine.model.few_rows import FEW, FewRows
 from engine.model.rope import Rope, rotate
 from engine.model.weights import Layer, Weights
+from kernels import cpu
 
 FAMILIES = ("llama",)
 
@@ -46,6 +48,7 @@ class Decoder:
         self.weights = weights
         self.dtype = weights.dtype
         self._rope = Rope(config)
+        self._few = FewRows(config, weights) if cpu.native() else None
 
     @torch.inference_mode()
     def forward(
@@ -68,8 +71,11 @@ class Decoder:
                 f"This needs {rows.last_position + 1} tokens at once; the model's window holds {self.config.window}.",
                 "Ask a shorter question, or start a new chat.",
             )
-        x = self.weights.embedding.row(ids).to(self.dtype)
         cos, sin = self._rope.at(rows.positions)
+        if self._few is not None and len(ids) <= FEW:
+            x = self._few.run(ids, [(cos, sin)] * self.config.layers, rows, attention, between_layers)
+            return torch.empty(0, self.config.vocab) if logits_of is None else self.logits(x[logits_of])
+        x = self.weights.embedding.row(ids).to(self.dtype)
         for index, layer in enumerate(self.weights.layers):
             if between_layers is not None:
                 between_layers()
@@ -81,6 +87,8 @@ class Decoder:
 
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         """[n, V] float32 from the last layer's output [n, E]."""
+        if len(x) <= FEW:
+            return cpu.linear(x.float().contiguous(), self.weights.head.matrix, self.weights.norm, self.config.rms_eps)
         return self.weights.head.many(self._norm(x, self.weights.norm)).float()
 
     def _norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

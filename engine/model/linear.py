@@ -1,36 +1,19 @@
 """A matrix of a model, and products with it: plain numbers, or the packed blocks of a GGUF, left packed in memory.
 
 Rows of different layouts may stand below one another (a GGUF packs q, k and v as it likes), each run of them is a band. Few rows (decode,
-verification) are multiplied by `kernels.cpu.linear`, which unpacks in registers; many rows (prefill) by torch, from bf16 unpacked
+verification) are multiplied by `kernels.cpu`, which unpacks in registers; many rows (prefill) by torch, from bf16 unpacked
 into a buffer that all matrices share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
 
 from kernels import cpu
-from kernels.packings import BF16, F32, Packing
-
-
-@dataclass(frozen=True)
-class Band:
-    """Rows of one layout. data: [rows, columns] bf16 or float32, or packed [rows, bytes of a row] uint8; rows contiguous."""
-
-    packing: Packing
-    data: torch.Tensor
-
-    @property
-    def rows(self) -> int:
-        return self.data.shape[0]
-
-
-def plain(weight: torch.Tensor) -> Band:
-    """The band of a [rows, columns] bf16 or float32 tensor."""
-    return Band(BF16 if weight.dtype == torch.bfloat16 else F32, weight.contiguous())
+from kernels.packings import BF16, F32, Band, plain
 
 
 class Scratch:
@@ -57,6 +40,11 @@ class Linear:
         self.rows = sum(band.rows for band in bands)
         self.bias = bias
         self._scratch = scratch
+
+    @cached_property
+    def matrix(self) -> cpu.Matrix:
+        """For native calls."""
+        return cpu.Matrix(self.bands, self.columns, self.bias)
 
     def many(self, x: torch.Tensor) -> torch.Tensor:
         """x [n, in] bf16 or float32, as the model's dtype is; gives [n, out] of the same dtype."""

@@ -15,8 +15,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.model.config import ModelConfig, damaged
-from engine.model.linear import Band, Linear, Scratch, plain
-from kernels.packings import PACKINGS, unpack
+from engine.model.linear import Linear, Scratch
+from kernels.packings import PACKINGS, Band, plain, unpack
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,19 @@
 
 from kernels.cpu.attention import BlockList, attend
 from kernels.cpu.library import instruction_sets, native, use_instruction_set
-from kernels.cpu.linear import unpack
+from kernels.cpu.weights import After, Before, Matrix, after, before, linear, unpack
 
-__all__ = ["BlockList", "attend", "instruction_sets", "native", "unpack", "use_instruction_set"]
+__all__ = [
+    "After",
+    "Before",
+    "BlockList",
+    "Matrix",
+    "after",
+    "attend",
+    "before",
+    "instruction_sets",
+    "linear",
+    "native",
+    "unpack",
+    "use_instruction_set",
+]

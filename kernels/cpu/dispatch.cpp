@@ -1,7 +1,13 @@
 // Picks, at run time, the widest instruction set that both this library and this processor have.
 #include "attention.h"
+#include "weights.h"
 
-#define LONGSHELF_DECLARE(isa) void attend_##isa(const LsAttend*);
+#define LONGSHELF_DECLARE(isa)           \
+  void attend_##isa(const LsAttend*);    \
+  void linear_##isa(const LsLinear*);    \
+  void before_##isa(const LsBefore*);    \
+  void after_##isa(const LsAfter*);      \
+  void unpack_##isa(const LsUnpack*);
 LONGSHELF_DECLARE(baseline)
 #if defined(__x86_64__)
 LONGSHELF_DECLARE(avx2)
@@ -12,21 +18,29 @@ namespace {
 
 struct Isa {
   const char* name;
-  AttendFunction attend;
   bool runs;
+  AttendFunction attend;
+  LinearFunction linear;
+  BeforeFunction before;
+  AfterFunction after;
+  UnpackFunction unpack;
 };
+
+#define LONGSHELF_ISA_ROW(isa, runs) {#isa, runs, attend_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
   static Isa all[] = {
-      {"baseline", attend_baseline, true},
-      {"avx2", attend_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
-      {"avx512", attend_avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")},
+      LONGSHELF_ISA_ROW(baseline, true),
+      LONGSHELF_ISA_ROW(avx2, avx2),
+      LONGSHELF_ISA_ROW(avx512, avx2 && avx512),
   };
 #else
-  static Isa all[] = {{"baseline", attend_baseline, true}};
+  static Isa all[] = {LONGSHELF_ISA_ROW(baseline, true)};
 #endif
   *count = sizeof all / sizeof all[0];
   return all;
@@ -48,7 +62,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 1; }
+int ls_abi(void) { return 2; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -74,4 +88,8 @@ int ls_use_isa(const char* name) {
 }
 
 void ls_attend(const LsAttend* call) { current()->attend(call); }
+void ls_linear(const LsLinear* call) { current()->linear(call); }
+void ls_before(const LsBefore* call) { current()->before(call); }
+void ls_after(const LsAfter* call) { current()->after(call); }
+void ls_unpack(const LsUnpack* call) { current()->unpack(call); }
 }

@@ -1,0 +1,222 @@
+// The parts of a decoder layer around attention, for few rows: one parallel region each, weights read once.
+//
+// Everything is float32 between the stored weights and the stored K and V. RMSNorm: arXiv:1910.07467. RoPE: arXiv:2104.09864.
+#include <omp.h>
+
+#include <cmath>
+#include <vector>
+
+#include "rows.h"
+
+namespace {
+
+// Buffers of a thread that are kept between calls.
+struct Scratch {
+  std::vector<float> x, y, z;
+  float* take(std::vector<float>& v, size_t size) {
+    if (v.size() < size) v.resize(size);
+    return v.data();
+  }
+};
+thread_local Scratch scratch;
+
+// Rows are padded to whole runs and, in number, to what the widest product reads.
+size_t room(int n, int columns) { return (size_t)(n + AT_ONCE) * padded(columns); }
+
+inline F load_part(const float* p, int count) {
+  float lanes[W] = {};
+  std::memcpy(lanes, p, count * sizeof(float));
+  return load(lanes);
+}
+
+inline void store_part(float* p, F v, int count) {
+  float lanes[W];
+  store(lanes, v);
+  std::memcpy(p, lanes, count * sizeof(float));
+}
+
+// f(vector index range) over `count` floats, the last vector filled up with zeros.
+template <class Body>
+inline void each(int count, Body body) {
+  int i = 0;
+  for (; i + W <= count; i += W) body(i, W);
+  if (i < count) body(i, count - i);
+}
+
+inline F get(const float* p, int count) { return count == W ? load(p) : load_part(p, count); }
+inline void put(float* p, F v, int count) { count == W ? store(p, v) : store_part(p, v, count); }
+
+inline float inverse_rms(const float* x, int count, float eps) {
+  F squares = {};
+  each(count, [&](int i, int part) {
+    F v = get(x + i, part);
+    squares = fused(v, v, squares);
+  });
+  return 1.0f / std::sqrt(sum(squares) / (float)count + eps);
+}
+
+inline void normalised(const float* x, const float* weight, int count, float eps, float* out) {
+  float scale = inverse_rms(x, count, eps);
+  each(count, [&](int i, int part) { put(out + i, get(x + i, part) * scale * get(weight + i, part), part); });
+}
+
+// Rows [n, columns] into rows padded with zeros, normalised on the way where `norm` is given.
+inline void padded_row(const float* x, const float* norm, int columns, float eps, float* out) {
+  if (norm) normalised(x, norm, columns, eps, out);
+  else std::memcpy(out, x, columns * sizeof(float));
+  std::fill(out + columns, out + padded(columns), 0.0f);
+}
+
+inline F negative_magnitude(F x) {
+  F zero = {};
+  I positive = x > zero;
+  return positive ? -x : x;
+}
+
+inline F sigmoid(F x) {
+  F zero = {}, e = exp_nonpositive(negative_magnitude(x));
+  I positive = x > zero;
+  return (positive ? splat(1.0f) : e) / (e + 1.0f);
+}
+
+// x / (1 + e^-x), or GELU by tanh, which is x * sigmoid(2 * sqrt(2/pi) * (x + 0.044715 x^3)).
+inline F activated(F x, int kind) {
+  return kind == 0 ? x * sigmoid(x) : x * sigmoid((x + x * x * x * 0.044715f) * 1.5957691216f);
+}
+
+inline void write_kv(const float* from, void* to, int64_t at, int dim, int dtype) {
+  if (dtype == 1) {
+    std::memcpy((float*)to + at, from, dim * sizeof(float));
+    return;
+  }
+  for (int d = 0; d < dim; d++) {
+    uint32_t bits;
+    std::memcpy(&bits, from + d, 4);
+    ((uint16_t*)to)[at + d] = (uint16_t)((bits + ((bits >> 16) & 1) + 0x7FFF) >> 16);
+  }
+}
+
+inline void rotate(float* head, const float* cos, const float* sin, int rotary) {
+  int half = rotary / 2;
+  for (int i = 0; i < half; i++) {
+    float a = head[i], b = head[i + half];
+    head[i] = a * cos[i] + b * sin[i];
+    head[i + half] = b * cos[i + half] + a * sin[i + half];
+  }
+}
+
+// x[row] += y[row], normalised first where the family does so.
+inline void add_residual(float* x, float* y, const float* norm, int count, float eps) {
+  if (norm) normalised(y, norm, count, eps, y);
+  each(count, [&](int i, int part) { put(x + i, get(x + i, part) + get(y + i, part), part); });
+}
+
+}  // namespace
+
+#define LONGSHELF_JOIN(a, b) a##b
+#define LONGSHELF_NAME(prefix, isa) LONGSHELF_JOIN(prefix, isa)
+
+void LONGSHELF_NAME(linear_, LONGSHELF_ISA)(const LsLinear* call) {
+  const LsLinear& a = *call;
+  int stride = padded(a.matrix.columns);
+  float* x = scratch.take(scratch.x, room(a.n, a.matrix.columns));
+#pragma omp parallel num_threads(a.threads)
+  {
+#pragma omp for schedule(static)
+    for (int r = 0; r < a.n; r++) padded_row(a.x + (int64_t)r * a.matrix.columns, a.norm, a.matrix.columns, a.eps, x + (int64_t)r * stride);
+    Share share(a.matrix.rows, omp_get_thread_num(), omp_get_num_threads());
+    matrix_rows(a.matrix, share.lo, share.hi, x, a.n, a.out, a.matrix.rows);
+  }
+}
+
+void LONGSHELF_NAME(before_, LONGSHELF_ISA)(const LsBefore* call) {
+  const LsBefore& a = *call;
+  int stride = padded(a.qkv.columns), heads = a.heads + 2 * a.kv_heads;
+  float* x = scratch.take(scratch.x, room(a.n, a.qkv.columns));
+  float* y = scratch.take(scratch.y, (size_t)a.n * a.qkv.rows);
+#pragma omp parallel num_threads(a.threads)
+  {
+#pragma omp for schedule(static)
+    for (int r = 0; r < a.n; r++) padded_row(a.x + (int64_t)r * a.qkv.columns, a.norm, a.qkv.columns, a.eps, x + (int64_t)r * stride);
+    Share share(a.qkv.rows, omp_get_thread_num(), omp_get_num_threads());
+    matrix_rows(a.qkv, share.lo, share.hi, x, a.n, y, a.qkv.rows);
+#pragma omp barrier
+#pragma omp for collapse(2) schedule(static)
+    for (int r = 0; r < a.n; r++)
+      for (int h = 0; h < heads; h++) {
+        float* head = y + (int64_t)r * a.qkv.rows + (int64_t)h * a.dim;
+        bool query = h < a.heads, key = !query && h < a.heads + a.kv_heads;
+        const float* norm = query ? a.q_norm : key ? a.k_norm : nullptr;
+        if (norm) normalised(head, norm, a.dim, a.eps, head);
+        if (a.cos && (query || key)) rotate(head, a.cos + (int64_t)r * a.rotary, a.sin + (int64_t)r * a.rotary, a.rotary);
+        if (query) {
+          std::memcpy(a.q + ((int64_t)r * a.heads + h) * a.dim, head, a.dim * sizeof(float));
+        } else {
+          int64_t at = ((int64_t)r * a.kv_heads + h - a.heads - (key ? 0 : a.kv_heads)) * a.dim;
+          write_kv(head, key ? a.k : a.v, at, a.dim, a.kv_dtype);
+        }
+      }
+  }
+}
+
+void LONGSHELF_NAME(after_, LONGSHELF_ISA)(const LsAfter* call) {
+  const LsAfter& a = *call;
+  int hidden = a.out.rows, wide = a.gate.rows, hidden_stride = padded(hidden), wide_stride = padded(wide);
+  float* x = scratch.take(scratch.x, std::max(room(a.n, a.out.columns), room(a.n, hidden)));
+  float* y = scratch.take(scratch.y, (size_t)a.n * std::max(hidden, wide));
+  float* z = scratch.take(scratch.z, room(a.n, wide));
+#pragma omp parallel num_threads(a.threads)
+  {
+    int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    Share hidden_share(hidden, thread, threads), wide_share(wide, thread, threads);
+#pragma omp for schedule(static)
+    for (int r = 0; r < a.n; r++)
+      padded_row(a.attention + (int64_t)r * a.out.columns, nullptr, a.out.columns, a.eps, x + (int64_t)r * padded(a.out.columns));
+    matrix_rows(a.out, hidden_share.lo, hidden_share.hi, x, a.n, y, hidden);
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (int r = 0; r < a.n; r++) {
+      float* row = a.x + (int64_t)r * hidden;
+      add_residual(row, y + (int64_t)r * hidden, a.post_attention_norm, hidden, a.eps);
+      padded_row(row, a.mlp_norm, hidden, a.eps, x + (int64_t)r * hidden_stride);
+    }
+    matrix_rows(a.gate, wide_share.lo, wide_share.hi, x, a.n, z, wide_stride);
+    matrix_rows(a.up, wide_share.lo, wide_share.hi, x, a.n, y, wide);
+    for (int r = 0; r < a.n; r++) {
+      float *gate = z + (int64_t)r * wide_stride + wide_share.lo, *up = y + (int64_t)r * wide + wide_share.lo;
+      each(wide_share.hi - wide_share.lo, [&](int i, int part) {
+        put(gate + i, activated(get(gate + i, part), a.activation) * get(up + i, part), part);
+      });
+      if (wide_share.hi == wide) std::fill(z + (int64_t)r * wide_stride + wide, z + (int64_t)(r + 1) * wide_stride, 0.0f);
+    }
+#pragma omp barrier
+    matrix_rows(a.down, hidden_share.lo, hidden_share.hi, z, a.n, y, hidden);
+#pragma omp barrier
+#pragma omp for schedule(static)
+    for (int r = 0; r < a.n; r++)
+      add_residual(a.x + (int64_t)r * hidden, y + (int64_t)r * hidden, a.post_mlp_norm, hidden, a.eps);
+  }
+}
+
+void LONGSHELF_NAME(unpack_, LONGSHELF_ISA)(const LsUnpack* call) {
+  const LsUnpack& a = *call;
+  with_packing(a.band.packing, [&](auto packing) {
+    typedef decltype(packing) P;
+#pragma omp parallel for schedule(static) num_threads(a.threads)
+    for (int row = 0; row < a.band.rows; row++) {
+      const uint8_t* from = a.band.data + (int64_t)row * a.band.row_bytes;
+      uint16_t* to = a.out + (int64_t)row * a.columns;
+      for (int at = 0; at < a.columns; at += RUN) {
+        F numbers[VECTORS];
+        P::unpack(from + (int64_t)(at / P::BLOCK) * P::BYTES, at % P::BLOCK / RUN, numbers);
+        for (int i = 0; i < VECTORS; i++) {
+          typedef uint16_t H16 __attribute__((vector_size(W * 2)));
+          U bits;
+          std::memcpy(&bits, &numbers[i], sizeof bits);
+          H16 upper = __builtin_convertvector(bits >> 16, H16);
+          std::memcpy(to + at + i * W, &upper, sizeof upper);
+        }
+      }
+    }
+  });
+}

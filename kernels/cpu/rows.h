@@ -1,0 +1,105 @@
+// Products of 1 to 16 rows with rows of a matrix, each weight read and unpacked once for up to eight of them.
+//
+// A product is one chain of fused multiply-adds over the columns in each lane, then one tree over the lanes: the same for a row of
+// x whatever rows stand beside it, for every number of threads, and for every layout that holds the same numbers.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "packings.h"
+#include "weights.h"
+
+namespace {
+
+constexpr int AT_ONCE = 8;  // rows of x that share one unpacking: with two rows of W, 16 sums stay in registers
+
+inline int padded(int columns) { return (columns + RUN - 1) / RUN * RUN; }
+
+// OUT rows of W against N rows of x [N, stride], padded to whole runs with zeros; sums[o][r]. `ahead`: bytes from here to what is read soon.
+template <class Packing, int OUT, int N>
+inline void products(const uint8_t* const* w, int64_t ahead, const float* x, int64_t stride, int columns, float (*sums)[AT_ONCE]) {
+  F acc[OUT][N] = {};
+  int whole = columns / Packing::BLOCK;
+  const float* at = x;
+  for (int b = 0; b < whole; b++) {
+    for (int o = 0; o < OUT; o++)
+      for (int line = 0; line < Packing::BYTES; line += 64) __builtin_prefetch(w[o] + (int64_t)b * Packing::BYTES + ahead + line);
+    for (int sub = 0; sub < Packing::BLOCK / RUN; sub++, at += RUN)
+      for (int o = 0; o < OUT; o++) {
+        F numbers[VECTORS];
+        Packing::unpack(w[o] + (int64_t)b * Packing::BYTES, sub, numbers);
+        for (int i = 0; i < VECTORS; i++)
+          for (int r = 0; r < N; r++) acc[o][r] = fused(numbers[i], load(at + r * stride + i * W), acc[o][r]);
+      }
+  }
+  if (int rest = columns % Packing::BLOCK) {  // plain layouts only
+    uint8_t last[Packing::BYTES];
+    for (int o = 0; o < OUT; o++) {
+      int bytes = Packing::BYTES / Packing::BLOCK * rest;
+      std::memcpy(last, w[o] + (int64_t)whole * Packing::BYTES, bytes);
+      std::memset(last + bytes, 0, sizeof last - bytes);
+      F numbers[VECTORS];
+      Packing::unpack(last, 0, numbers);
+      for (int i = 0; i < VECTORS; i++)
+        for (int r = 0; r < N; r++) acc[o][r] = fused(numbers[i], load(at + r * stride + i * W), acc[o][r]);
+    }
+  }
+  for (int r = 0; r < N; r++) {
+    float four[4];
+    F none = {};
+    sum4(acc[0][r], OUT > 1 ? acc[1 % OUT][r] : none, OUT > 2 ? acc[2 % OUT][r] : none, OUT > 3 ? acc[3 % OUT][r] : none, four);
+    for (int o = 0; o < OUT; o++) sums[o][r] = four[o];
+  }
+}
+
+// Rows [lo, hi) of a band against n <= 8 rows of x, into out[r * out_stride + row].
+template <class Packing, int OUT, int N>
+void band_rows(const LsBand& band, int lo, int hi, const float* x, int64_t stride, int columns, int n, float* out, int64_t out_stride) {
+  for (int row = lo; row < hi; row += OUT) {
+    const uint8_t* w[OUT];
+    for (int o = 0; o < OUT; o++) w[o] = band.data + (int64_t)std::min(row + o, hi - 1) * band.row_bytes;
+    float sums[OUT][AT_ONCE];
+    products<Packing, OUT, N>(w, 2 * OUT * band.row_bytes, x, stride, columns, sums);
+    for (int o = 0; o < OUT && row + o < hi; o++)
+      for (int r = 0; r < n; r++) out[r * out_stride + row + o] = sums[o][r];
+  }
+}
+
+// Rows [lo, hi) of the matrix against x [n, padded(columns)], out[r * out_stride + row] = W x + bias.
+void matrix_rows(const LsMatrix& m, int lo, int hi, const float* x, int n, float* out, int64_t out_stride) {
+  int64_t stride = padded(m.columns);
+  for (int first = 0; first < n; first += AT_ONCE) {
+    int count = std::min(AT_ONCE, n - first), top = 0;
+    const float* from = x + first * stride;
+    float* to = out + first * out_stride;
+    for (int b = 0; b < m.band_count; top += m.bands[b++].rows) {
+      const LsBand& band = m.bands[b];
+      int begin = std::max(lo - top, 0), end = std::min(hi - top, band.rows);
+      if (begin >= end) continue;
+      with_packing(band.packing, [&](auto packing) {
+        typedef decltype(packing) P;
+        if (count == 1) band_rows<P, 4, 1>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+        else if (count == 2) band_rows<P, 4, 2>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+        else if (count <= 4) band_rows<P, 4, 4>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+        else if (count <= 6) band_rows<P, 2, 6>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+        else band_rows<P, 2, 8>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+      });
+    }
+    if (m.bias)
+      for (int r = 0; r < count; r++)
+        for (int row = lo; row < hi; row++) to[r * out_stride + row] += m.bias[row];
+  }
+}
+
+// The rows of a matrix that fall to one thread: whole groups of 32, so that no two threads write into one cache line.
+struct Share {
+  int lo, hi;
+  Share(int rows, int thread, int threads) {
+    int groups = (rows + 31) / 32;
+    lo = std::min(rows, (int)((int64_t)groups * thread / threads) * 32);
+    hi = std::min(rows, (int)((int64_t)groups * (thread + 1) / threads) * 32);
+  }
+};
+
+}  // namespace
