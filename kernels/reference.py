@@ -33,13 +33,16 @@ def attend(
     positions: torch.Tensor,
     blocks: list[Block],
     scale: float,
+    softcap: float = 0.0,
+    window: int = 0,
     scores: torch.Tensor | None = None,
     score_rows: tuple[int, int] = (0, 0),
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Dense attention of packed rows over a list of blocks, without expanding KV heads.
 
-    q: [N, Hq, D] float; positions: [N] int, a row sees the keys of its blocks at positions <= its own. Blocks stand in order of
-    position for each row. Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype; a row that sees nothing has out 0 and lse -inf.
+    q: [N, Hq, D] float; positions: [N] int, a row sees the keys of its blocks at positions <= its own and, where window is not 0,
+    > its own - window. Blocks stand in order of position for each row. A logit x is scale * q.k, or softcap * tanh(scale * q.k / softcap)
+    where softcap is not 0. Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype; a row that sees nothing has out 0 and lse -inf.
     scores: [Hkv, keys] float, keys = the blocks' lengths added up; the probabilities of rows score_rows, summed over the query
     heads of a KV head, are added to it.
     """
@@ -50,7 +53,7 @@ def attend(
     total_max = torch.full((kv_heads, rows, group), -torch.inf, dtype=q.dtype)
     total_sum = torch.zeros((kv_heads, rows, group), dtype=q.dtype)
     total = torch.zeros((kv_heads, rows, group, dim), dtype=q.dtype)
-    logits = [_logits(packed, positions, block, scale) for block in blocks]
+    logits = [_logits(packed, positions, block, scale, softcap, window) for block in blocks]
     for block, logit in zip(blocks, logits, strict=True):
         part = slice(block.row_begin, block.row_end)
         top = torch.maximum(total_max[:, part], logit.amax(-1))
@@ -68,14 +71,19 @@ def attend(
     return out.permute(1, 0, 2, 3).reshape(rows, heads, dim), lse.permute(1, 0, 2).reshape(rows, heads)
 
 
-def _logits(packed: torch.Tensor, positions: torch.Tensor, block: Block, scale: float) -> torch.Tensor:
+def _logits(packed: torch.Tensor, positions: torch.Tensor, block: Block, scale: float, softcap: float, window: int) -> torch.Tensor:
     """[Hkv, rows of the block, G, T], -inf where a row may not see a key."""
     q = packed[:, block.row_begin : block.row_end]
     kv_heads, rows, group, dim = q.shape
     logits = torch.bmm(q.reshape(kv_heads, rows * group, dim), block.k.to(q.dtype).transpose(1, 2)) * scale
     logits = logits.view(kv_heads, rows, group, -1)
-    key_positions = torch.arange(block.position, block.position + block.k.shape[1])
-    hidden = key_positions[None, :] > positions[block.row_begin : block.row_end, None]
+    if softcap:
+        logits = softcap * torch.tanh(logits / softcap)
+    key_positions = torch.arange(block.position, block.position + block.k.shape[1])[None, :]
+    own = positions[block.row_begin : block.row_end, None]
+    hidden = key_positions > own
+    if window:
+        hidden |= key_positions <= own - window
     return logits.masked_fill(hidden[None, :, None, :], -torch.inf)
 
 

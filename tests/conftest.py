@@ -87,12 +87,14 @@ def _converted() -> Home:
         "build",
         "card",
         "config",
+        "families",
         "gguf_import",
         "gguf_tokenizer",
         "install",
         "json_vocabulary",
         "safetensors_file",
         "template",
+        "tensor_names",
         "tokenizer",
     )
     sources = [(REPO / "engine" / "model" / f"{name}.py").read_bytes() for name in code] + [(REPO / "kernels" / "packings.py").read_bytes()]

@@ -49,7 +49,7 @@ def likelihood_gains(
     measured = [preamble, *(chain for chain in chains if chain.length <= room)]
     together = max(1, BATCH_ROWS // len(ids))
     means: list[float] = []
-    attention = Exact()
+    attention = Exact(model.config)
     for at in range(0, len(measured), together):
         group = measured[at : at + together]
         sequences = [Read(chain.segments, Tail(model.config, model.decoder.dtype, len(ids))) for chain in group]

@@ -171,7 +171,7 @@ class Reader:
             "phase",
             {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
         )
-        attention = Exact(middle_layers(model.config.layers))
+        attention = Exact(model.config, middle_layers(model.config.layers))
         sequence = Read(chain.segments, self._tail(chain, prompt))
         generated = generate(
             model.decoder,
@@ -233,7 +233,7 @@ class Reader:
         while len(prompt) + asking.max_tokens > model.config.window - chain.length and len(notes) > 1:
             notes.pop()
             prompt = self._prompts.notes(asking.question, notes)
-        attention = Exact()
+        attention = Exact(model.config)
         sequence = Read(chain.segments, self._tail(chain, prompt))
         sampler = Sampler(asking.sampling)
         generated = generate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from engine.attention.sequence import Rows
+from engine.model.config import ModelConfig
 from kernels import cpu
 from kernels.reference import Block
 
@@ -16,7 +17,8 @@ class Exact:
     what the rows of calls with one sequence attend to in those layers is added up for `take_watched`.
     """
 
-    def __init__(self, watch_layers: range = range(0)) -> None:
+    def __init__(self, config: ModelConfig, watch_layers: range = range(0)) -> None:
+        self.config = config
         self.watch_layers = watch_layers
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
@@ -29,8 +31,8 @@ class Exact:
         for sequence, begin, end in rows.spans():
             sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
         blocks = self._blocks(layer, rows)
-        scale = q.shape[-1] ** -0.5
-        self.bytes_read += self._seen_bytes(rows, k)
+        scale, softcap, window = self.config.scale, self.config.attention_softcap, self.config.window_of(layer)
+        self.bytes_read += _seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
         if layer in self.watch_layers and len(rows.takes) == 1:
             if self._watched.shape[1] != blocks.keys:
                 grown = torch.zeros(k.shape[1], blocks.keys)
@@ -39,8 +41,8 @@ class Exact:
                 self._watched = grown
             if layer == self.watch_layers[0]:
                 self._watched_rows += q.shape[0]
-            return cpu.attend(q, rows.positions, blocks, scale, self._watched, (0, q.shape[0]))
-        return cpu.attend(q, rows.positions, blocks, scale)
+            return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._watched, (0, q.shape[0]))
+        return cpu.attend(q, rows.positions, blocks, scale, softcap, window)
 
     def take_watched(self) -> torch.Tensor:
         """[positions] float32: the probability that a watched row gives to each position, summed over layers and heads, mean over the
@@ -58,12 +60,19 @@ class Exact:
             made = self._lists[layer] = cpu.BlockList(_shared(layer, rows))
         return made
 
-    @staticmethod
-    def _seen_bytes(rows: Rows, k: torch.Tensor) -> int:
-        """Bytes of K and V of the distinct chains and tails of this call."""
-        chains = {id(kv): kv.tokens for sequence, _ in rows.takes for kv in sequence.chain}
-        tails = sum(sequence.tail.length + count for sequence, count in rows.takes)
-        return (sum(chains.values()) + tails) * 2 * k.shape[1] * k.shape[2] * k.element_size()
+
+def _seen_tokens(rows: Rows, window: int) -> int:
+    """Positions of the distinct chains and tails of this call that a row may see; window: see `reference.attend`."""
+    first: dict[int, int] = {}  # id of a segment or tail -> its first position that is seen
+    tokens: dict[int, int] = {}
+    for sequence, count in rows.takes:
+        unseen = sequence.length + 1 - window if window else 0  # by the first of its rows, so by all
+        position = 0
+        for part, length in [*((kv, kv.tokens) for kv in sequence.chain), (sequence.tail, sequence.tail.length + count)]:
+            first[id(part)] = min(first.get(id(part), length), max(0, unseen - position))
+            tokens[id(part)] = length
+            position += length
+    return sum(max(0, length - first[part]) for part, length in tokens.items())
 
 
 def _shared(layer: int, rows: Rows) -> list[Block]:

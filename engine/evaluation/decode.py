@@ -84,12 +84,12 @@ def _text_ids(model: LoadedModel, count: int) -> list[int]:
 
 def _our_prefill(model: LoadedModel, ids: list[int]) -> Sequence:
     sequence = Sequence((), Tail(model.config, model.decoder.dtype, len(ids)))
-    prefill(model.decoder, sequence, ids, Exact())
+    prefill(model.decoder, sequence, ids, Exact(model.config))
     return sequence
 
 
 def _our_decode(model: LoadedModel, ids: list[int], steps: int) -> Callable[[], object]:
-    sequence, attention = _our_prefill(model, ids), Exact()
+    sequence, attention = _our_prefill(model, ids), Exact(model.config)
     sequence.tail.reserve(len(ids) + steps)
 
     def run() -> None:

@@ -35,16 +35,17 @@ class ModelConfig:
     """What the decoder needs to know about one model. Counts are of elements, positions of tokens.
 
     `rope` is the Hugging Face rope dictionary kept verbatim: {"rope_type": "default"} for plain rotation by `rope_theta`,
-    {"rope_type": "linear", "factor": f}, {"rope_type": "llama3", ...}. A GGUF carries the frequencies' divisors instead of
-    the rule behind them: {"rope_type": "divisors", "divisors": [head_dim / 2 numbers]}, inverse frequency i is divided by
-    number i. `eos` holds every token id that ends an answer.
+    {"rope_type": "linear", "factor": f}, {"rope_type": "llama3", ...}. Where only the frequencies' divisors are known (a GGUF carries
+    them instead of the rule) or count (LongRoPE): {"rope_type": "divisors", "divisors": [numbers]}, inverse frequency i is divided by
+    number i, and cosines and sines are multiplied by its "attention_factor" if it has one. `eos` holds every token id that ends an
+    answer.
 
     What only some families have, off unless named: `rotary_dim`, the leading dims of a head that are rotated (0: all);
     `qkv_bias`; `qk_norm`, RMSNorm over each head of q and k before rotation; `post_norms`, RMSNorm of what attention and MLP give
     before it is added; `activation` of the gate, "silu" or "gelu_tanh"; `embedding_scale`; `attention_scale` (0: head_dim^-1/2);
     `attention_softcap` and `logit_softcap` (0: none), cap * tanh(x / cap); `layer_kinds`, "full", "sliding" (sees the last
-    `sliding_window` positions, its own included; rotated by `sliding_rope_theta` where that is not 0) or "nope" (not rotated) for
-    each layer, empty: all full.
+    `sliding_window` positions, its own included; rotated plainly by `sliding_rope_theta` where that is not 0) or "nope" (not rotated)
+    for each layer, empty: all full.
     """
 
     family: str
@@ -81,6 +82,10 @@ class ModelConfig:
             raise damaged(f"The model's config has no valid {', '.join(wrong)}.")
         if self.heads % self.kv_heads:
             raise damaged(f"The model's config has {self.heads} query heads for {self.kv_heads} KV heads: no whole groups.")
+        if self.layer_kinds and len(self.layer_kinds) != self.layers:
+            raise damaged(f"The model's config names the kinds of {len(self.layer_kinds)} layers and has {self.layers}.")
+        if "sliding" in self.layer_kinds and self.sliding_window < 1:
+            raise damaged("The model's config has sliding layers and no sliding window.")
 
     @property
     def group(self) -> int:
@@ -88,8 +93,22 @@ class ModelConfig:
         return self.heads // self.kv_heads
 
     @property
+    def scale(self) -> float:
+        """What logits of attention are multiplied by."""
+        return self.attention_scale or self.head_dim**-0.5
+
+    def kind(self, layer: int) -> str:
+        """ "full", "sliding" or "nope"."""
+        return self.layer_kinds[layer] if self.layer_kinds else "full"
+
+    def window_of(self, layer: int) -> int:
+        """How many positions up to its own a row of this layer sees; 0: all."""
+        return self.sliding_window if self.kind(layer) == "sliding" else 0
+
+    @property
     def kv_bytes_per_token(self) -> int:
-        """Bytes of K and V of one token over all layers, in bf16."""
+        """Bytes of K and V of one token over all layers, in bf16. Sliding layers keep every position too: reading can then go on from
+        any segment, and the files of all layers look alike."""
         return 2 * self.layers * self.kv_heads * self.head_dim * 2
 
     @property

@@ -1,7 +1,8 @@
 """The decoder: token ids and positions in, float32 logits out. It knows nothing of documents, files or conversations.
 
-Llama family: RMSNorm before attention and MLP, rotary positions, grouped-query attention, SwiGLU. Rows of several sequences may
-be packed into one call; what a row reads is the business of the attention object that is called once a layer (DESIGN: `attend`).
+RMSNorm before attention and MLP, rotary positions, grouped-query attention, a gated MLP, and what only some families have, as `ModelConfig`
+says. Rows of several sequences may be packed into one call; what a row reads is the business of the attention object that is called
+once a layer (DESIGN: `attend`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import torch.nn.functional as F
 from engine.attention.sequence import Rows
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
+from engine.model.families import FAMILIES, unsupported
 from engine.model.few_rows import FEW, FewRows
 from engine.model.rope import Rope, rotate
 from engine.model.weights import Layer, Weights
 from kernels import cpu
-
-FAMILIES = ("llama",)
 
 CHUNK = 512
 """Tokens of one prefill call. Stored KV depends on it in the last bits, so every reading keeps to this grid."""
@@ -39,15 +39,11 @@ class Decoder:
 
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         if config.family not in FAMILIES:
-            raise LongshelfError(
-                "model_unsupported",
-                f"This version runs models of the Llama family; this one is of the family {config.family!r}.",
-                "Choose a Llama, SmolLM2 or similar model.",
-            )
+            raise unsupported(f"This model is of the family {config.family!r}.")
         self.config = config
         self.weights = weights
         self.dtype = weights.dtype
-        self._rope = Rope(config)
+        self._ropes = {kind: Rope(config, kind == "sliding") for kind in {*config.layer_kinds, "full"} - {"nope"}}
         self._few = FewRows(config, weights) if cpu.native() else None
 
     @torch.inference_mode()
@@ -71,40 +67,64 @@ class Decoder:
                 f"This needs {rows.last_position + 1} tokens at once; the model's window holds {self.config.window}.",
                 "Ask a shorter question, or start a new chat.",
             )
-        cos, sin = self._rope.at(rows.positions)
+        angles = {kind: rope.at(rows.positions) for kind, rope in self._ropes.items()}
+        of_layers = [angles.get(self.config.kind(layer)) for layer in range(self.config.layers)]
+        x = self.embed(ids)
         if self._few is not None and len(ids) <= FEW:
-            x = self._few.run(ids, [(cos, sin)] * self.config.layers, rows, attention, between_layers)
+            x = self._few.run(x, of_layers, rows, attention, between_layers)
             return torch.empty(0, self.config.vocab) if logits_of is None else self.logits(x[logits_of])
-        x = self.weights.embedding.row(ids).to(self.dtype)
         for index, layer in enumerate(self.weights.layers):
             if between_layers is not None:
                 between_layers()
-            x = x + self._attention(index, layer, x, cos, sin, rows, attention)
+            x = x + self._attention(index, layer, x, of_layers[index], rows, attention)
             x = x + self._mlp(layer, x)
         if logits_of is None:
             return torch.empty(0, self.config.vocab)
         return self.logits(x[logits_of])
 
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:
+        """[N, E] for ids [N], in the model's dtype; a scale is rounded to that dtype first, as the models were trained."""
+        x = self.weights.embedding.row(ids).to(self.dtype)
+        scale = self.config.embedding_scale
+        return x if scale == 1 else x * torch.tensor(scale, dtype=self.dtype)
+
     def logits(self, x: torch.Tensor) -> torch.Tensor:
         """[n, V] float32 from the last layer's output [n, E]."""
         if len(x) <= FEW:
-            return cpu.linear(x.float().contiguous(), self.weights.head.matrix, self.weights.norm, self.config.rms_eps)
-        return self.weights.head.many(self._norm(x, self.weights.norm)).float()
+            logits = cpu.linear(x.float().contiguous(), self.weights.head.matrix, self.weights.norm, self.config.rms_eps)
+        else:
+            logits = self.weights.head.many(self._norm(x, self.weights.norm).to(self.dtype)).float()
+        cap = self.config.logit_softcap
+        return cap * torch.tanh(logits / cap) if cap else logits
 
     def _norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """RMSNorm (Zhang and Sennrich 2019, arXiv:1910.07467) in float32, rounded once."""
-        return F.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps).to(x.dtype)
+        """RMSNorm (Zhang and Sennrich 2019, arXiv:1910.07467) over the last dim; float32."""
+        return F.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps)
 
     def _attention(
-        self, index: int, layer: Layer, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, rows: Rows, attention: Attention
+        self,
+        index: int,
+        layer: Layer,
+        x: torch.Tensor,
+        angles: tuple[torch.Tensor, torch.Tensor] | None,
+        rows: Rows,
+        attention: Attention,
     ) -> torch.Tensor:
         c = self.config
-        qkv = layer.qkv.many(self._norm(x, layer.attention_norm)).view(-1, c.heads + 2 * c.kv_heads, c.head_dim)
-        turned = rotate(qkv[:, : c.heads + c.kv_heads], cos, sin)
-        q, k, v = turned[:, : c.heads].contiguous(), turned[:, c.heads :], qkv[:, c.heads + c.kv_heads :]
-        out = attention.attend(index, q, k.to(self.dtype), v, rows)  # K rounded to the stored dtype before its first use
-        return layer.out.many(out.to(self.dtype).view(-1, c.heads * c.head_dim))
+        x = self._norm(x, layer.attention_norm).to(self.dtype)
+        qkv, keys_end = layer.qkv.many(x).view(-1, c.heads + 2 * c.kv_heads, c.head_dim), c.heads + c.kv_heads
+        qk, v = qkv[:, :keys_end], qkv[:, keys_end:]
+        if layer.q_norm is not None and layer.k_norm is not None:
+            qk = torch.cat([self._norm(qk[:, : c.heads], layer.q_norm), self._norm(qk[:, c.heads :], layer.k_norm)], 1)
+        qk = rotate(qk, *angles) if angles else qk.float()
+        q, k = qk[:, : c.heads].contiguous(), qk[:, c.heads :].to(self.dtype)  # K rounded to the stored dtype before its first use
+        out = attention.attend(index, q, k, v, rows)
+        out = layer.out.many(out.to(self.dtype).view(-1, c.heads * c.head_dim))
+        return out if layer.post_attention_norm is None else self._norm(out, layer.post_attention_norm).to(self.dtype)
 
     def _mlp(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
-        x = self._norm(x, layer.mlp_norm)
-        return layer.down.many(F.silu(layer.gate.many(x)) * layer.up.many(x))
+        x = self._norm(x, layer.mlp_norm).to(self.dtype)
+        gate = layer.gate.many(x)
+        gate = F.silu(gate) if self.config.activation == "silu" else F.gelu(gate, approximate="tanh")
+        out = layer.down.many(gate * layer.up.many(x))
+        return out if layer.post_mlp_norm is None else self._norm(out, layer.post_mlp_norm).to(self.dtype)

@@ -31,7 +31,7 @@ class FewRows:
 
     def __init__(self, config: ModelConfig, weights: Weights) -> None:
         c = config
-        self._config, self._weights = config, weights
+        self._config = config
         self._x = torch.zeros(FEW, c.hidden)
         self._q = torch.empty(FEW, c.heads, c.head_dim)
         self._k = torch.empty(FEW, c.kv_heads, c.head_dim, dtype=weights.dtype)
@@ -40,21 +40,19 @@ class FewRows:
 
     def run(
         self,
-        ids: torch.Tensor,
+        embedded: torch.Tensor,
         rotations: list[tuple[torch.Tensor, torch.Tensor] | None],
         rows: Rows,
         attention: Attention,
         between_layers: Callable[[], None] | None = None,
     ) -> torch.Tensor:
-        """The last layer's output [n, E] float32 for n <= 16 tokens ids [n]; overwritten by the next call.
+        """The last layer's output [n, E] float32 for the embeddings [n, E] of n <= 16 tokens; overwritten by the next call.
 
         rotations: for each layer (cos, sin) as `Rope.at` gives them, or None where positions don't turn.
         """
-        n, threads = len(ids), torch.get_num_threads()
+        n, threads = len(embedded), torch.get_num_threads()
         x, q, k, v = self._x[:n], self._q[:n], self._k[:n], self._v[:n]
-        x.copy_(self._weights.embedding.row(ids))
-        if self._config.embedding_scale != 1:
-            x *= self._config.embedding_scale
+        x.copy_(embedded)
         for index, ((before, after), rotation) in enumerate(zip(self._calls, rotations, strict=True)):
             if between_layers is not None:
                 between_layers()

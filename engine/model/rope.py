@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,30 +16,49 @@ import torch
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
 
+GROWTH = 1024
+"""Positions whose angles are computed at once."""
+
 
 class Rope:
-    """Cosines and sines for every position of the model's window; tables are made once and only read."""
+    """Cosines and sines of positions, computed once and only read: for as many positions as were asked for, so that a model with
+    a long window needs no table for all of it."""
 
-    def __init__(self, config: ModelConfig) -> None:
-        angles = torch.arange(config.window, dtype=torch.float32)[:, None] * inverse_frequencies(config)
-        self._cos = torch.cat([angles.cos(), angles.cos()], -1)  # [window, D]
-        self._sin = torch.cat([-angles.sin(), angles.sin()], -1)  # the sign of rotate-half is in the table
+    def __init__(self, config: ModelConfig, sliding: bool = False) -> None:
+        """sliding: for sliding layers, which some models rotate by a rule of their own."""
+        own = sliding and config.sliding_rope_theta
+        self._frequencies = inverse_frequencies(replace(config, rope_theta=own, rope={}) if own else config)
+        self._factor = 1.0 if own else float(config.rope.get("attention_factor", 1.0))
+        self._cos = self._sin = torch.empty(0, len(self._frequencies))  # [positions, R/2]
 
     def at(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(cos, sin) [N, 1, D] float32 for positions [N]."""
-        return self._cos[positions, None], self._sin[positions, None]
+        """(cos, sin) [N, 1, R] float32 for positions [N]; R: the dims that are rotated."""
+        self._reach(int(positions.max()))
+        cos, sin = self._cos[positions], self._sin[positions]
+        return torch.cat([cos, cos], -1)[:, None], torch.cat([-sin, sin], -1)[:, None]  # the sign of rotate-half is in the sines
+
+    def _reach(self, last: int) -> None:
+        """Always the same blocks of positions: how far a table has grown changes no bit of it."""
+        blocks = [torch.arange(start, start + GROWTH).float() for start in range(len(self._cos), last + 1, GROWTH)]
+        if blocks:
+            angles = [block[:, None] * self._frequencies for block in blocks]
+            self._cos = torch.cat([self._cos, *(block.cos() * self._factor for block in angles)])
+            self._sin = torch.cat([self._sin, *(block.sin() * self._factor for block in angles)])
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """x [N, H, D] turned by the angles of `Rope.at`; float32."""
-    x = x.float()
-    swapped = torch.cat([x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1)
-    return torch.addcmul(x * cos, swapped, sin)
+    """x [N, H, D], its leading R dims turned by the angles of `Rope.at`; float32."""
+    x, rotated = x.float(), cos.shape[-1]
+    turning = x[..., :rotated]
+    swapped = torch.cat([turning[..., rotated // 2 :], turning[..., : rotated // 2]], -1)
+    turned = torch.addcmul(turning * cos, swapped, sin)
+    return turned if rotated == x.shape[-1] else torch.cat([turned, x[..., rotated:]], -1)
 
 
 def inverse_frequencies(config: ModelConfig) -> torch.Tensor:
-    """[D/2] float32: radians a position for each pair of dims. Raises LongshelfError("model_unsupported") for an unknown rule."""
-    steps = torch.arange(0, config.head_dim, 2, dtype=torch.int64).float() / config.head_dim
+    """[R/2] float32: radians a position for each pair of dims. Raises LongshelfError("model_unsupported") for an unknown rule."""
+    rotated = config.rotary_dim or config.head_dim
+    steps = torch.arange(0, rotated, 2, dtype=torch.int64).float() / rotated
     plain = 1.0 / (config.rope_theta**steps)
     kind = config.rope.get("rope_type", "default")
     if kind == "default":
@@ -46,7 +66,7 @@ def inverse_frequencies(config: ModelConfig) -> torch.Tensor:
     if kind == "linear":
         return plain / float(config.rope["factor"])
     if kind == "divisors":
-        return plain / torch.tensor(config.rope["divisors"], dtype=torch.float32)
+        return 1.0 / (torch.tensor(config.rope["divisors"], dtype=torch.float32) * config.rope_theta**steps)
     if kind == "llama3":
         return _llama3(plain, config.rope)
     raise LongshelfError(

@@ -186,7 +186,7 @@ class LostSegment(LongshelfError):
 def _prefill(model: LoadedModel, behind: Sequence[KV], ids: list[int], watcher: Watcher) -> torch.Tensor:
     """KV [layers, 2, Hkv, len(ids), D] of one segment."""
     tail = Tail(model.config, model.decoder.dtype, len(ids))
-    sequence, attention = Read(behind, tail), Exact()
+    sequence, attention = Read(behind, tail), Exact(model.config)
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         rows = Rows([(sequence, len(chunk))])

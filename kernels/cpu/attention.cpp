@@ -27,10 +27,19 @@ struct Job {
   std::vector<Piece> pieces;
   int group;
 
+  // Pieces that no row may see are left out: all but a few of a long chain where there is a window. What is left is cut at the same
+  // keys whatever rows read.
   explicit Job(const LsAttend& call) : a(call), group(call.heads / call.kv_heads) {
-    for (int b = 0; b < a.block_count; b++)
-      for (int first = 0; first < a.blocks[b].length; first += PIECE)
-        pieces.push_back({&a.blocks[b], first, std::min(PIECE, a.blocks[b].length - first)});
+    for (int b = 0; b < a.block_count; b++) {
+      const LsBlock& block = a.blocks[b];
+      if (block.row_begin >= block.row_end) continue;
+      auto [lowest, highest] = std::minmax_element(a.positions + block.row_begin, a.positions + block.row_end);
+      for (int first = 0; first < block.length; first += PIECE) {
+        int count = std::min(PIECE, block.length - first), position = block.position + first;
+        if (position > *highest || (a.window && position + count <= *lowest - a.window + 1)) continue;
+        pieces.push_back({&block, first, count});
+      }
+    }
   }
 
   // Row `packed` of a KV head is query head packed % group of row packed / group.
@@ -38,31 +47,29 @@ struct Job {
     return (int64_t)(packed / group) * a.heads + head * group + packed % group;
   }
 
-  int visible(const Piece& piece, int packed) const {
-    return std::clamp(a.positions[packed / group] - piece.block->position - piece.first + 1, 0, piece.count);
+  Span visible(const Piece& piece, int packed) const {
+    int own = a.positions[packed / group] - piece.block->position - piece.first;
+    return {a.window ? std::clamp(own - a.window + 1, 0, piece.count) : 0, std::clamp(own + 1, 0, piece.count)};
   }
 
-  // Whether any of the packed rows [lo, hi) may see a key of the piece. Several sequences may share it: positions need not rise.
-  bool seen(const Piece& piece, int lo, int hi) const {
-    for (int packed = lo; packed < hi; packed++)
-      if (visible(piece, packed) > 0) return true;
-    return false;
+  // Keys of the piece that any of the packed rows [lo, hi) may see. Several sequences may share it: positions need not rise.
+  Span seen(const Piece& piece, int lo, int hi) const {
+    Span any = {0, 0};
+    for (int packed = lo; packed < hi; packed++) any.widen(visible(piece, packed));
+    return any;
   }
 
-  // Partials of packed rows [first, first + rows) of one KV head over one piece. Gives false if none of them may see it.
-  bool partial(const Piece& piece, int head, int first, int rows, float* logits, Partial* partials, float* const* values) const {
+  // Packed rows [first, first + rows) of one KV head before a piece.
+  Tile tile(const Piece& piece, int head, int first, int rows, float* logits) const {
     Tile tile;
     tile.rows = rows;
-    bool any = false;
+    tile.any = seen(piece, first, first + rows);
     for (int r = 0; r < rows; r++) {
       tile.q[r] = a.q + query(head, first + r) * a.dim;
       tile.logits[r] = logits + r * (PIECE + W);
-      tile.visible[r] = visible(piece, first + r);
-      any |= tile.visible[r] > 0;
+      tile.own[r] = visible(piece, first + r);
     }
-    if (!any) return false;
-    read_piece(piece, head, a.dim, a.scale, tile, partials, values);
-    return true;
+    return tile;
   }
 
   // Threads share out (KV head, stripe of rows); a piece is unpacked once for a stripe.
@@ -87,19 +94,22 @@ struct Job {
     std::fill_n(sums, (size_t)(end - begin) * a.dim, 0.0f);
     for (const Piece& piece : pieces) {
       int lo = std::max(begin, piece.block->row_begin * group), hi = std::min(end, piece.block->row_end * group);
-      if (lo >= hi || !seen(piece, lo, hi)) continue;
+      if (lo >= hi || seen(piece, lo, hi).empty()) continue;
       unpacked.take(piece, head);
       for (int first = lo; first < hi; first += ROWS) {
         int rows = std::min(ROWS, hi - first);
-        int keys_seen = 0;
-        for (int r = 0; r < rows; r++) keys_seen = std::max(keys_seen, visible(piece, first + r));
-        if (keys_seen == 0) continue;
+        Span any = seen(piece, first, first + rows);
+        if (any.empty()) continue;
         const float* q[ROWS];
         for (int r = 0; r < ROWS; r++) q[r] = a.q + query(head, first + std::min(r, rows - 1)) * a.dim;
-        unpacked.score(q, a.scale, keys_seen, logits);
+        unpacked.score(q, a.scale, any, logits);
         Partial parts[ROWS];
-        for (int r = 0; r < rows; r++) parts[r] = weigh(logits[r], visible(piece, first + r), keys_seen);
-        unpacked.gather(logits, keys_seen, part_values);
+        for (int r = 0; r < rows; r++) {
+          Span own = visible(piece, first + r);
+          if (a.softcap != 0) cap(logits[r], own, a.softcap);
+          parts[r] = weigh(logits[r], own, any);
+        }
+        unpacked.gather(logits, any, part_values);
         for (int r = 0; r < rows; r++) {
           int at = first + r - begin;
           merge(totals[at], sums + (size_t)at * a.dim, parts[r], part_values[r], a.dim);
@@ -135,7 +145,8 @@ struct Job {
             int rows = std::min(TILE, piece.block->row_end * group - lo);
             float* at[TILE];
             for (int r = 0; r < rows; r++) at[r] = all_values + (base + lo + r) * a.dim;
-            partial(piece, head, lo, rows, logits, all_partials + base + lo, at);
+            Tile rows_of_head = tile(piece, head, lo, rows, logits);
+            if (!rows_of_head.any.empty()) read_piece(a, piece, head, rows_of_head, all_partials + base + lo, at);
           }
         }
 #pragma omp for collapse(2) schedule(static)
@@ -165,17 +176,12 @@ struct Job {
         float* sums = a.scores + head * a.keys + b.key_offset + piece.first;
         int begin = std::max(a.score_begin, b.row_begin) * group, end = std::min(a.score_end, b.row_end) * group;
         for (int lo = begin; lo < end; lo += TILE) {
-          Tile tile;
-          tile.rows = std::min(TILE, end - lo);
-          for (int r = 0; r < tile.rows; r++) {
-            tile.q[r] = a.q + query(head, lo + r) * a.dim;
-            tile.logits[r] = logits + r * (PIECE + W);
-          }
-          read_piece(piece, head, a.dim, a.scale, tile, nullptr, nullptr);
-          for (int r = 0; r < tile.rows; r++) {
+          Tile rows = tile(piece, head, lo, std::min(TILE, end - lo), logits);
+          if (rows.any.empty()) continue;
+          read_piece(a, piece, head, rows, nullptr, nullptr);
+          for (int r = 0; r < rows.rows; r++) {
             float denominator = lse[query(head, lo + r)];
-            int seen = visible(piece, lo + r);
-            for (int key = 0; key < seen; key++) sums[key] += std::exp(tile.logits[r][key] - denominator);
+            for (int key = rows.own[r].begin; key < rows.own[r].end; key++) sums[key] += std::exp(rows.logits[r][key] - denominator);
           }
         }
       }

@@ -21,7 +21,7 @@ struct LsBlock {
 
 struct LsAttend {
   const float* q;            // [rows, heads, dim]
-  const int32_t* positions;  // [rows]: a row sees keys at positions <= its own
+  const int32_t* positions;  // [rows]: a row sees keys at positions <= its own and, with a window, > its own - window
   const LsBlock* blocks;     // in order of position for each row
   float* out;                // [rows, heads, dim]
   float* lse;                // [rows, heads]: log of the softmax denominator, -inf where a row saw nothing; may be null
@@ -30,6 +30,8 @@ struct LsAttend {
   int32_t rows, heads, kv_heads, dim, block_count, threads;
   int32_t score_begin, score_end;  // rows whose probabilities go to `scores`
   float scale;
+  float softcap;   // of logits: softcap * tanh(logit / softcap); 0: none
+  int32_t window;  // 0: none
 };
 }
 

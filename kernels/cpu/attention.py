@@ -46,6 +46,8 @@ class _Attend(ctypes.Structure):
         ("score_begin", ctypes.c_int32),
         ("score_end", ctypes.c_int32),
         ("scale", ctypes.c_float),
+        ("softcap", ctypes.c_float),
+        ("window", ctypes.c_int32),
     ]
 
 
@@ -77,6 +79,8 @@ def attend(
     positions: torch.Tensor,
     blocks: BlockList,
     scale: float,
+    softcap: float = 0.0,
+    window: int = 0,
     scores: torch.Tensor | None = None,
     score_rows: tuple[int, int] = (0, 0),
 ) -> torch.Tensor:
@@ -88,7 +92,7 @@ def attend(
     native = library()
     rows, heads, dim = q.shape
     if native is None or dim % 16 or dim > 256 or not blocks.blocks:
-        return reference.attend(q, positions, blocks.blocks, scale, scores, score_rows)[0]
+        return reference.attend(q, positions, blocks.blocks, scale, softcap, window, scores, score_rows)[0]
     out = torch.empty_like(q)
     call = _Attend(
         q=q.data_ptr(),
@@ -107,6 +111,8 @@ def attend(
         score_begin=score_rows[0],
         score_end=score_rows[1],
         scale=scale,
+        softcap=softcap,
+        window=window,
     )
     native.ls_attend(ctypes.byref(call))
     return out

@@ -62,7 +62,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 2; }
+int ls_abi(void) { return 3; }
 
 const char* ls_isa(void) { return current()->name; }
 

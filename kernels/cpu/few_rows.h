@@ -10,16 +10,17 @@ constexpr int TILE = 4;  // rows that share one load of a key
 struct Tile {
   const float* q[TILE];
   float* logits[TILE];  // PIECE floats each
-  int visible[TILE];    // keys of the piece that the row may see; they are the first ones
+  Span own[TILE];       // keys of the piece that the row may see
+  Span any;             // those that one of the rows may see
   int rows;
 };
 
 // Four keys at a time against ROWS rows; beyond the last key the last one is read again and its logits are ignored.
 template <typename T, int ROWS>
-void score(const T* k, int64_t stride, int count, int dim, float scale, const Tile& tile) {
-  for (int key = 0; key < count; key += 4) {
+void score(const T* k, int64_t stride, int dim, float scale, const Tile& tile) {
+  for (int key = down(tile.any.begin, 4); key < tile.any.end; key += 4) {
     const T* rows[4];
-    for (int j = 0; j < 4; j++) rows[j] = k + std::min(key + j, count - 1) * stride;
+    for (int j = 0; j < 4; j++) rows[j] = k + std::min(key + j, tile.any.end - 1) * stride;
     F acc[ROWS][4] = {};
     for (int d = 0; d < dim; d += W) {
       F keys[4];
@@ -38,12 +39,12 @@ void score(const T* k, int64_t stride, int count, int dim, float scale, const Ti
 }
 
 template <typename T, int ROWS>
-void gather(const T* v, int64_t stride, int count, int dim, const Tile& tile, float* const* values) {
+void gather(const T* v, int64_t stride, int dim, const Tile& tile, float* const* values) {
   constexpr int STEP = 4;  // vectors of the output held in registers at a time
   for (int base = 0; base < dim; base += STEP * W) {
     int vectors = std::min(STEP, (dim - base) / W);
     F acc[ROWS][STEP] = {};
-    for (int key = 0; key < count; key++) {
+    for (int key = tile.any.begin; key < tile.any.end; key++) {
       const T* row = v + key * stride + base;
       for (int j = 0; j < vectors; j++) {
         F x = load(row + j * W);
@@ -56,31 +57,33 @@ void gather(const T* v, int64_t stride, int count, int dim, const Tile& tile, fl
 }
 
 template <typename T, int ROWS>
-void read_rows(const LsBlock& b, int64_t at, int count, int dim, float scale, const Tile& tile, Partial* partials, float* const* values) {
-  score<T, ROWS>(static_cast<const T*>(b.k) + at, b.token_stride, count, dim, scale, tile);
+void read_rows(const LsAttend& a, const LsBlock& b, int64_t at, const Tile& tile, Partial* partials, float* const* values) {
+  score<T, ROWS>(static_cast<const T*>(b.k) + at, b.token_stride, a.dim, a.scale, tile);
+  if (a.softcap != 0)
+    for (int r = 0; r < ROWS; r++) cap(tile.logits[r], tile.own[r], a.softcap);
   if (!partials) return;
-  for (int r = 0; r < ROWS; r++) partials[r] = weigh(tile.logits[r], tile.visible[r], count);
-  gather<T, ROWS>(static_cast<const T*>(b.v) + at, b.token_stride, count, dim, tile, values);
+  for (int r = 0; r < ROWS; r++) partials[r] = weigh(tile.logits[r], tile.own[r], tile.any);
+  gather<T, ROWS>(static_cast<const T*>(b.v) + at, b.token_stride, a.dim, tile, values);
 }
 
-// Leaves logits in the tile where `partials` is null, else the partial results.
 template <typename T>
-void read_piece(const Piece& piece, int head, int dim, float scale, const Tile& tile, Partial* partials, float* const* values) {
+void read_piece(const LsAttend& a, const Piece& piece, int head, const Tile& tile, Partial* partials, float* const* values) {
   const LsBlock& b = *piece.block;
   int64_t at = head * b.head_stride + piece.first * b.token_stride;
   switch (tile.rows) {
-    case 1: return read_rows<T, 1>(b, at, piece.count, dim, scale, tile, partials, values);
-    case 2: return read_rows<T, 2>(b, at, piece.count, dim, scale, tile, partials, values);
-    case 3: return read_rows<T, 3>(b, at, piece.count, dim, scale, tile, partials, values);
-    default: return read_rows<T, 4>(b, at, piece.count, dim, scale, tile, partials, values);
+    case 1: return read_rows<T, 1>(a, b, at, tile, partials, values);
+    case 2: return read_rows<T, 2>(a, b, at, tile, partials, values);
+    case 3: return read_rows<T, 3>(a, b, at, tile, partials, values);
+    default: return read_rows<T, 4>(a, b, at, tile, partials, values);
   }
 }
 
-void read_piece(const Piece& piece, int head, int dim, float scale, const Tile& tile, Partial* partials, float* const* values) {
+// Leaves logits in the tile where `partials` is null, else the partial results.
+void read_piece(const LsAttend& a, const Piece& piece, int head, const Tile& tile, Partial* partials, float* const* values) {
   if (piece.block->dtype == 0)
-    read_piece<uint16_t>(piece, head, dim, scale, tile, partials, values);
+    read_piece<uint16_t>(a, piece, head, tile, partials, values);
   else
-    read_piece<float>(piece, head, dim, scale, tile, partials, values);
+    read_piece<float>(a, piece, head, tile, partials, values);
 }
 
 }  // namespace

@@ -49,9 +49,9 @@ struct Unpacked {
       for (int d = 0; d < dim; d += W) store(&values[(size_t)key * dim + d], load(v + key * b.token_stride + d));
   }
 
-  // Logits of the first `keys_seen` keys, a few more being filled with what follows them.
-  void score(const float* const* q, float scale, int keys_seen, float (*logits)[PIECE]) const {
-    for (int base = 0; base < keys_seen; base += VECTORS * W) {
+  // Logits of the keys of `seen`, a few more being filled with what stands beside them.
+  void score(const float* const* q, float scale, Span seen, float (*logits)[PIECE]) const {
+    for (int base = down(seen.begin, VECTORS * W); base < seen.end; base += VECTORS * W) {
       F acc[ROWS][VECTORS] = {};
       for (int d = 0; d < dim; d++) {
         const float* row = &keys[(size_t)d * PIECE + base];
@@ -67,21 +67,21 @@ struct Unpacked {
     }
   }
 
-  // The values of the first `keys_seen` keys, weighed.
-  void gather(const float (*weights)[PIECE], int keys_seen, float (*out)[DIM_MAX]) const {
+  // The values of the keys of `seen`, weighed.
+  void gather(const float (*weights)[PIECE], Span seen, float (*out)[DIM_MAX]) const {
     for (int base = 0; base < dim; base += VECTORS * W) {
       int vectors = std::min(VECTORS, (dim - base) / W);
       if (vectors == VECTORS)
-        gather_columns<VECTORS>(base, weights, keys_seen, out);
+        gather_columns<VECTORS>(base, weights, seen, out);
       else
-        for (int j = 0; j < vectors; j++) gather_columns<1>(base + j * W, weights, keys_seen, out);
+        for (int j = 0; j < vectors; j++) gather_columns<1>(base + j * W, weights, seen, out);
     }
   }
 
   template <int N>
-  void gather_columns(int base, const float (*weights)[PIECE], int keys_seen, float (*out)[DIM_MAX]) const {
+  void gather_columns(int base, const float (*weights)[PIECE], Span seen, float (*out)[DIM_MAX]) const {
     F acc[ROWS][N] = {};
-    for (int key = 0; key < keys_seen; key++) {
+    for (int key = seen.begin; key < seen.end; key++) {
       const float* row = &values[(size_t)key * dim + base];
       F v[N];
       for (int j = 0; j < N; j++) v[j] = load(row + j * W);

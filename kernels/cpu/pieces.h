@@ -23,17 +23,41 @@ struct Piece {
   int first, count;  // keys of the block
 };
 
-// Logits become weights e^(logit - max); keys the row may not see get none.
-Partial weigh(float* logits, int visible, int count) {
+// The keys of a piece that a row, or any of some rows, may see: [begin, end).
+struct Span {
+  int begin, end;
+
+  bool empty() const { return begin >= end; }
+
+  void widen(Span other) {
+    if (other.empty()) return;
+    *this = empty() ? other : Span{std::min(begin, other.begin), std::max(end, other.end)};
+  }
+};
+
+inline int down(int n, int step) { return n / step * step; }
+inline int up(int n, int step) { return down(n + step - 1, step); }
+
+// Logits of the keys of `span` are capped; a few beside them too.
+inline void cap(float* logits, Span span, float softcap) {
+  float inverse = 1.0f / softcap;
+  for (int i = down(span.begin, W); i < span.end; i += W) store(logits + i, tanh_of(load(logits + i) * inverse) * softcap);
+}
+
+// Logits of `own`, the keys the row may see, become weights e^(logit - max); the others of `any` get none.
+inline Partial weigh(float* logits, Span own, Span any) {
   Partial result;
-  if (visible <= 0) {
-    std::fill(logits, logits + count, 0.0f);
+  if (own.empty()) {
+    std::fill(logits + any.begin, logits + any.end, 0.0f);
     return result;
   }
-  int padded = (count + W - 1) / W * W;
-  std::fill(logits + visible, logits + padded, NOTHING);
+  int first = down(own.begin, W), last = up(own.end, W);
+  std::fill(logits + std::min(any.begin, first), logits + first, 0.0f);
+  std::fill(logits + first, logits + own.begin, NOTHING);
+  std::fill(logits + own.end, logits + last, NOTHING);
+  if (last < any.end) std::fill(logits + last, logits + any.end, 0.0f);
   F top = splat(NOTHING);
-  for (int i = 0; i < padded; i += W) {
+  for (int i = first; i < last; i += W) {
     F v = load(logits + i);
     top = top > v ? top : v;
   }
@@ -41,7 +65,7 @@ Partial weigh(float* logits, int visible, int count) {
   store(lanes, top);
   result.max = *std::max_element(lanes, lanes + W);
   F total = {};
-  for (int i = 0; i < padded; i += W) {
+  for (int i = first; i < last; i += W) {
     F w = exp_nonpositive(load(logits + i) - result.max);
     store(logits + i, w);
     total += w;

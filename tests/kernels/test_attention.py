@@ -26,7 +26,7 @@ from kernels.reference import Block
 case = torch.load(io.BytesIO(sys.stdin.buffer.read()))
 blocks = [Block(*block) for block in case["blocks"]]
 scores = torch.zeros(case["blocks"][0][0].shape[0], sum(block.k.shape[1] for block in blocks))
-out = cpu.attend(case["q"], case["positions"], cpu.BlockList(blocks), case["scale"], scores, (0, len(case["positions"])))
+out = cpu.attend(case["q"], case["positions"], cpu.BlockList(blocks), *case["facts"], scores, (0, len(case["positions"])))
 answer = io.BytesIO()
 torch.save({"native": cpu.native(), "sets": cpu.instruction_sets(), "out": out, "scores": scores}, answer)
 sys.stdout.buffer.write(answer.getvalue())
@@ -41,7 +41,7 @@ class Case:
         self.dim, self.group, self.dtype = dim, group, dtype
         self.positions = torch.tensor(positions, dtype=torch.int32)
         self.q = torch.randn(len(positions), KV_HEADS * group, dim, generator=self.random) * 3
-        self.scale = dim**-0.5
+        self.scale, self.softcap, self.window = dim**-0.5, 0.0, 0
         self.blocks: list[Block] = []
 
     def block(self, tokens: int, position: int, rows: tuple[int, int] | None = None) -> Case:
@@ -54,7 +54,17 @@ class Case:
         """What the native library (or its fallback) gives for these rows alone, whose blocks all rows must share."""
         count = len(self.positions[rows])
         blocks = [Block(block.k, block.v, block.position, 0, count) for block in self.blocks] if rows != slice(None) else self.blocks
-        return cpu.attend(self.q[rows].contiguous(), self.positions[rows].contiguous(), cpu.BlockList(blocks), self.scale)
+        q, positions = self.q[rows].contiguous(), self.positions[rows].contiguous()
+        return cpu.attend(q, positions, cpu.BlockList(blocks), self.scale, self.softcap, self.window)
+
+    def scored(self, rows: tuple[int, int], into: torch.Tensor | None = None) -> torch.Tensor:
+        """The scores [Hkv, keys] of the native library (or its fallback) for these rows, added to `into`."""
+        scores = torch.zeros(KV_HEADS, sum(block.k.shape[1] for block in self.blocks)) if into is None else into
+        cpu.attend(self.q, self.positions, cpu.BlockList(self.blocks), self.scale, self.softcap, self.window, scores, rows)
+        return scores
+
+    def reference(self, scores: torch.Tensor | None = None, rows: tuple[int, int] = (0, 0)) -> tuple[torch.Tensor, torch.Tensor]:
+        return reference.attend(self.q, self.positions, self.blocks, self.scale, self.softcap, self.window, scores, rows)
 
     def truth(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(out [N, Hq, D], lse [N, Hq], probabilities [N, Hq, keys]) in float64."""
@@ -62,6 +72,8 @@ class Case:
         k, v = (torch.cat([getattr(block, name) for block in self.blocks], 1).double() for name in "kv")
         seen = torch.cat([self._seen(block) for block in self.blocks], 1)
         logits = torch.einsum("nhgd,hkd->nhgk", self.q.double().view(rows, KV_HEADS, self.group, dim), k) * self.scale
+        if self.softcap:
+            logits = self.softcap * torch.tanh(logits / self.softcap)
         logits = logits.masked_fill(~seen[:, None, None], -torch.inf)
         probabilities = logits.softmax(-1).nan_to_num(0.0)  # where a row sees nothing
         out = torch.einsum("nhgk,hkd->nhgd", probabilities, v)
@@ -71,7 +83,8 @@ class Case:
         """[N, keys of the block]: which rows may see which keys."""
         rows = torch.arange(len(self.positions))[:, None]
         reads = (block.row_begin <= rows) & (rows < block.row_end)
-        return reads & (torch.arange(block.position, block.position + block.k.shape[1]) <= self.positions[:, None])
+        keys, own = torch.arange(block.position, block.position + block.k.shape[1]), self.positions[:, None]
+        return reads & (keys <= own) & ((keys > own - self.window) if self.window else True)
 
 
 def one_sequence(dim: int, group: int, rows: int, dtype: torch.dtype = torch.bfloat16) -> Case:
@@ -110,7 +123,7 @@ def native_out(case: Case) -> torch.Tensor:
 
 
 def reference_out(case: Case) -> torch.Tensor:
-    return reference.attend(case.q, case.positions, case.blocks, case.scale)[0]
+    return case.reference()[0]
 
 
 def off(ours: torch.Tensor, truth: torch.Tensor) -> float:
@@ -148,7 +161,7 @@ def test_the_reference_equals_plain_attention(group: int, dtype: torch.dtype) ->
 
 def test_the_reference_gives_the_logarithm_of_the_denominator() -> None:
     case = two_sequences(4)
-    assert off(reference.attend(case.q, case.positions, case.blocks, case.scale)[1], case.truth()[1]) < 2e-5
+    assert off(case.reference()[1], case.truth()[1]) < 2e-5
 
 
 def test_the_reference_computes_in_float64_where_queries_are() -> None:
@@ -208,7 +221,7 @@ def test_a_row_that_sees_nothing_gets_zeros(isa: str, rows: int, attend: Callabl
 
 def test_a_row_that_sees_nothing_has_no_denominator() -> None:
     case = Case(64, 3, [-1, 4]).block(10, 0)
-    lse = reference.attend(case.q, case.positions, case.blocks, case.scale)[1]
+    lse = case.reference()[1]
     assert torch.isneginf(lse[0]).all()
     assert torch.isfinite(lse[1]).all()
 
@@ -249,30 +262,24 @@ def summed(case: Case, rows: tuple[int, int]) -> torch.Tensor:
 @pytest.mark.parametrize("dim", [16, 80, 24])
 def test_scores_are_the_probabilities_of_the_chosen_rows(isa: str, dim: int, rows: tuple[int, int]) -> None:
     case = one_sequence(dim, 3, FEW)
-    scores = torch.zeros(KV_HEADS, 418)
-    cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, rows)
-    assert off(scores, summed(case, rows)) < 1e-5
+    assert off(case.scored(rows), summed(case, rows)) < 1e-5
 
 
 def test_scores_of_many_rows_are_the_probabilities_of_the_chosen_rows(isa: str) -> None:
     case = one_sequence(64, 2, MANY)
-    scores = torch.zeros(KV_HEADS, 418)
-    cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, MANY))
-    assert off(scores, summed(case, (0, MANY))) < 5e-5
+    assert off(case.scored((0, MANY)), summed(case, (0, MANY))) < 5e-5
 
 
 @pytest.mark.parametrize("rows", [(0, 8), (2, 6)], ids=str)
 def test_scores_of_several_sequences_stand_at_the_keys_they_read(isa: str, rows: tuple[int, int]) -> None:
     case = two_sequences(4)
-    scores = torch.zeros(KV_HEADS, 468)
-    cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, rows)
-    assert off(scores, summed(case, rows)) < 1e-5
+    assert off(case.scored(rows), summed(case, rows)) < 1e-5
 
 
 def test_the_reference_gives_the_same_scores() -> None:
     case = two_sequences(4)
     scores = torch.zeros(KV_HEADS, 468)
-    reference.attend(case.q, case.positions, case.blocks, case.scale, scores, (2, 6))
+    case.reference(scores, (2, 6))
     assert off(scores, summed(case, (2, 6))) < 1e-5
 
 
@@ -280,21 +287,83 @@ def test_scores_are_added_to_what_was_there(isa: str) -> None:
     case = one_sequence(64, 3, FEW)
     scores = torch.ones(KV_HEADS, 418)
     for _ in range(2):
-        cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, FEW))
+        case.scored((0, FEW), scores)
     assert off(scores, 1 + 2 * summed(case, (0, FEW))) < 2e-5
 
 
 def test_asking_for_scores_changes_no_bit_of_the_answer(isa: str) -> None:
     case = one_sequence(64, 3, FEW)
-    scores = torch.zeros(KV_HEADS, 418)
-    assert torch.equal(cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, 1)), case.attend())
+    scores, blocks = torch.zeros(KV_HEADS, 418), cpu.BlockList(case.blocks)
+    assert torch.equal(cpu.attend(case.q, case.positions, blocks, case.scale, scores=scores, score_rows=(0, 1)), case.attend())
 
 
 def test_a_row_that_sees_nothing_scores_nothing(isa: str) -> None:
     case = Case(64, 3, [-1, 4]).block(10, 0)
-    scores = torch.zeros(KV_HEADS, 10)
-    cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, 1))
+    scores = case.scored((0, 1))
     assert torch.equal(scores, torch.zeros_like(scores))
+
+
+# ---- soft caps and sliding windows ----
+
+attends = pytest.mark.parametrize("attend", [native_out, reference_out], ids=["native", "reference"])
+
+
+@attends
+@pytest.mark.parametrize("rows", [1, FEW, MANY])
+@pytest.mark.parametrize("softcap", [0.5, 5.0, 50.0])
+def test_a_cap_bends_every_logit(isa: str, softcap: float, rows: int, attend: Callable[[Case], torch.Tensor]) -> None:
+    case = one_sequence(64, 3, rows)
+    uncapped = attend(case)
+    case.softcap = softcap
+    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert (attend(case) - uncapped).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_a_cap_holds_very_large_logits(isa: str, rows: int) -> None:
+    case = one_sequence(64, 3, rows, torch.float32)
+    case.q *= 1e4
+    case.softcap = 2.0
+    assert off(case.attend(), case.truth()[0]) < 2e-5
+
+
+@attends
+@pytest.mark.parametrize("rows", [1, FEW, MANY])
+@pytest.mark.parametrize("window", [1, 2, 16, 71, 256, 257, 300, 5000])
+def test_a_window_hides_what_is_further_back(isa: str, window: int, rows: int, attend: Callable[[Case], torch.Tensor]) -> None:
+    case = one_sequence(64, 3, rows)
+    case.window = window
+    assert off(attend(case), case.truth()[0]) < 2e-5
+
+
+@attends
+@pytest.mark.parametrize("rows", [4, 20])
+def test_sequences_at_different_positions_have_their_own_windows(isa: str, rows: int, attend: Callable[[Case], torch.Tensor]) -> None:
+    case = Case(64, 3, [*range(900, 900 + rows), *range(10, 10 + rows)])
+    case.block(700, 0, (0, 2 * rows)).block(300, 700, (0, 2 * rows))
+    case.window, case.softcap = 37, 4.0
+    assert off(attend(case), case.truth()[0]) < 2e-5
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_what_no_row_sees_is_not_read(isa: str, rows: int) -> None:
+    case = Case(64, 3, range(1500, 1500 + rows)).block(1024, 0).block(600, 1024)
+    case.window = 100
+    expected = case.attend()
+    case.blocks[0].k[:] = case.blocks[0].v[:] = torch.nan
+    case.blocks[1].k[:, :256] = case.blocks[1].v[:, :256] = torch.nan
+    assert torch.equal(case.attend(), expected)
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_scores_are_those_of_capped_logits_within_the_window(isa: str, rows: int) -> None:
+    case = one_sequence(64, 2, rows)
+    case.window, case.softcap = 90, 3.0
+    scores = case.scored((0, rows))
+    assert off(scores, summed(case, (0, rows))) < 5e-5
+    ours = torch.zeros_like(scores)
+    case.reference(ours, (0, rows))
+    assert off(scores, ours.double()) < 5e-5
 
 
 # ---- bits ----
@@ -308,9 +377,11 @@ def rows_of_one_chain(rows: int) -> Case:
 
 
 @needs_library
+@pytest.mark.parametrize("window", [0, 10, 700])
 @pytest.mark.parametrize("rows", range(2, 17))
-def test_a_row_has_the_same_bits_alone_and_among_others(isa: str, rows: int) -> None:
+def test_a_row_has_the_same_bits_alone_and_among_others(isa: str, rows: int, window: int) -> None:
     case = rows_of_one_chain(rows)
+    case.window, case.softcap = window, 5.0 if window else 0.0
     together = case.attend()
     for row in range(rows):
         assert torch.equal(together[row], case.attend(slice(row, row + 1))[0])
@@ -344,9 +415,7 @@ def test_the_number_of_threads_changes_no_bit_of_the_scores(isa: str, rows: int)
     answers = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        scores = torch.zeros(KV_HEADS, 1558)
-        cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, rows))
-        answers.append(scores)
+        answers.append(case.scored((0, rows)))
     assert torch.equal(*answers)
 
 
@@ -372,11 +441,12 @@ def test_a_block_that_cannot_be_read_in_place_is_refused() -> None:
 
 def test_without_the_library_answers_and_scores_are_the_same_within_rounding() -> None:
     case = two_sequences(4)
-    scores = torch.zeros(KV_HEADS, 468)
-    out = cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores, (0, 8))
+    case.softcap, case.window = 4.0, 99
+    out, scores = case.attend(), case.scored((0, 8))
     given = io.BytesIO()
     blocks = [(block.k, block.v, block.position, block.row_begin, block.row_end) for block in case.blocks]
-    torch.save({"q": case.q, "positions": case.positions, "blocks": blocks, "scale": case.scale}, given)
+    facts = (case.scale, case.softcap, case.window)
+    torch.save({"q": case.q, "positions": case.positions, "blocks": blocks, "facts": facts}, given)
     done = subprocess.run(
         [sys.executable, "-c", FALLBACK],
         input=given.getvalue(),

@@ -50,7 +50,7 @@ class Book:
         before, asked = self.prompts.question_probe(QUESTION)
         sequence = Sequence(chain.segments, Tail(self.model.config, torch.bfloat16))
         rows = Rows([(sequence, len(before) + len(asked))])
-        logits = self.model.decoder.forward(torch.tensor(before + asked), rows, Exact(), slice(None))
+        logits = self.model.decoder.forward(torch.tensor(before + asked), rows, Exact(self.model.config), slice(None))
         log_p = torch.log_softmax(logits[len(before) - 1 : -1], -1)
         return float(log_p[torch.arange(len(asked)), torch.tensor(asked)].mean())
 

@@ -33,7 +33,7 @@ class Speaker:
         self.ids = tokenizer.encode_ids(text)
         self.decoder = scripted(tokenizer.vocab_size, [*self.prompt.asking, *self.ids, END], window=window)
         self.sequence = Sequence((), Tail(self.decoder.config, torch.float32, 8))
-        self.attention = Exact(range(1))
+        self.attention = Exact(self.decoder.config, range(1))
         self.pieces: list[str] = []
 
     def speak(self, max_tokens: int = 100, stop_at: int | None = None) -> Generated:
@@ -197,5 +197,5 @@ def test_three_copies_of_thirty_tokens_in_all_are_a_circle(ids: list[int], found
 def test_a_prompt_longer_than_a_chunk_gives_the_logits_of_reading_it_in_other_pieces() -> None:
     decoder, ids = ours(llama()), torch.randint(0, 320, (600,), generator=torch.Generator().manual_seed(1)).tolist()
     whole, cut = (Sequence((), Tail(decoder.config, torch.float32)) for _ in range(2))
-    prefill(decoder, cut, ids[:77], Exact())
-    assert (prefill(decoder, whole, ids, Exact()) - prefill(decoder, cut, ids[77:], Exact())).abs().max() < 1e-4
+    prefill(decoder, cut, ids[:77], Exact(decoder.config))
+    assert (prefill(decoder, whole, ids, Exact(decoder.config)) - prefill(decoder, cut, ids[77:], Exact(decoder.config))).abs().max() < 1e-4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Run
+from dataclasses import replace
 
 import pytest
 import torch
@@ -30,6 +31,7 @@ CONFIG = ModelConfig(
     bos=1,
     eos=(2,),
 )
+SLIDING = replace(CONFIG, layer_kinds=("full", "sliding", "nope"), sliding_window=5)
 LAYERS, HEADS, KV_HEADS, DIM = CONFIG.layers, CONFIG.heads, CONFIG.kv_heads, CONFIG.head_dim
 TOKEN_BYTES = 2 * KV_HEADS * DIM * 4  # K and V of one layer in float32
 
@@ -74,7 +76,7 @@ def plain(q: torch.Tensor, sequence: Sequence, layer: int = 0) -> torch.Tensor:
 
 
 def test_rows_read_their_chain_their_tail_and_themselves() -> None:
-    read, attention = sequence(segment(9, 1), segment(4, 2)), Exact()
+    read, attention = sequence(segment(9, 1), segment(4, 2)), Exact(CONFIG)
     for seed, count in enumerate((3, 1, 5)):
         step = Step(count, seed)
         out = step.read(attention, Rows([(read, count)]))
@@ -82,13 +84,13 @@ def test_rows_read_their_chain_their_tail_and_themselves() -> None:
 
 
 def test_every_layer_reads_its_own_keys() -> None:
-    read, attention, step = sequence(segment(9, 1)), Exact(), Step(2)
+    read, attention, step = sequence(segment(9, 1)), Exact(CONFIG), Step(2)
     out = step.read(attention, Rows([(read, 2)]), layers=(0, 2))
     assert (out - plain(step.q, read, layer=2)).abs().max() < 1e-5
 
 
 def test_a_tail_that_had_to_move_is_read_where_it_is_now() -> None:
-    read, attention = sequence(segment(9, 1)), Exact()
+    read, attention = sequence(segment(9, 1)), Exact(CONFIG)
     for seed in range(12):  # the tail grows from 4 to 8 to 16
         step = Step(1, seed)
         out = step.read(attention, Rows([(read, 1)]))
@@ -96,7 +98,7 @@ def test_a_tail_that_had_to_move_is_read_where_it_is_now() -> None:
 
 
 def test_another_sequence_of_the_same_shape_is_not_mistaken_for_the_last() -> None:
-    attention, step = Exact(), Step(2)
+    attention, step = Exact(CONFIG), Step(2)
     for seed in (1, 2):
         read = sequence(segment(9, seed))
         assert (step.read(attention, Rows([(read, 2)])) - plain(step.q, read)).abs().max() < 1e-5
@@ -107,9 +109,20 @@ def test_sequences_of_one_call_read_their_own_tails_behind_a_shared_chain(counts
     shared = segment(300, 1)
     first, second = sequence(shared), sequence(shared, segment(7, 2))
     step = Step(sum(counts))
-    out = step.read(Exact(), Rows([(first, counts[0]), (second, counts[1])]))
+    out = step.read(Exact(CONFIG), Rows([(first, counts[0]), (second, counts[1])]))
     assert (out[: counts[0]] - plain(step.q[: counts[0]], first)).abs().max() < 1e-5
     assert (out[counts[0] :] - plain(step.q[counts[0] :], second)).abs().max() < 1e-5
+
+
+def test_scale_cap_and_window_are_those_of_the_model() -> None:
+    config = replace(SLIDING, attention_scale=0.5, attention_softcap=2.0)
+    read, step = sequence(segment(9, 1)), Step(2)
+    out = step.read(Exact(config), Rows([(read, 2)]), layers=(1,))
+    k, v = (torch.cat([part(1), read.tail.kv[1, at, :, :2]], 1) for at, part in enumerate((read.chain[0].key, read.chain[0].value)))
+    logits = torch.einsum("nhd,htd->nht", step.q, k.repeat_interleave(HEADS // KV_HEADS, 0)) * 0.5
+    keys, own = torch.arange(11), torch.tensor([[9], [10]])
+    weights = (2 * torch.tanh(logits / 2)).masked_fill(((keys > own) | (keys <= own - 5))[:, None], -torch.inf).softmax(-1)
+    assert (out - torch.einsum("nht,htd->nhd", weights, v.repeat_interleave(HEADS // KV_HEADS, 0))).abs().max() < 1e-5
 
 
 # ---- lists of blocks ----
@@ -148,7 +161,7 @@ def test_a_list_is_made_once_while_nothing_moves(monkeypatch: pytest.MonkeyPatch
     made = []
     real = cpu.BlockList
     monkeypatch.setattr(cpu, "BlockList", lambda blocks: made.append(1) or real(blocks))
-    read, attention = Sequence([segment(9, 1)], Tail(CONFIG, torch.float32, 64)), Exact()
+    read, attention = Sequence([segment(9, 1)], Tail(CONFIG, torch.float32, 64)), Exact(CONFIG)
     for seed in range(5):
         Step(1, seed).read(attention, Rows([(read, 1)]), range(LAYERS))
     assert len(made) == LAYERS
@@ -158,7 +171,7 @@ def test_a_list_is_made_once_while_nothing_moves(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bytes_read_are_those_of_chain_tail_and_new_rows() -> None:
-    read, attention = sequence(segment(9, 1)), Exact()
+    read, attention = sequence(segment(9, 1)), Exact(CONFIG)
     Step(3).read(attention, Rows([(read, 3)]))
     assert attention.bytes_read == (9 + 3) * TOKEN_BYTES
     Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
@@ -166,23 +179,37 @@ def test_bytes_read_are_those_of_chain_tail_and_new_rows() -> None:
 
 
 def test_a_chain_read_by_several_sequences_is_counted_once() -> None:
-    shared, attention = segment(9, 1), Exact()
+    shared, attention = segment(9, 1), Exact(CONFIG)
     Step(3).read(attention, Rows([(sequence(shared), 1), (sequence(shared), 2)]))
     assert attention.bytes_read == (9 + 1 + 2) * TOKEN_BYTES
+
+
+def test_of_a_sliding_layer_only_the_window_is_counted() -> None:
+    read, attention = sequence(segment(6, 1), segment(7, 2)), Exact(SLIDING)
+    Step(2).read(attention, Rows([(read, 2)]), layers=(1,))
+    assert attention.bytes_read == (4 + 2) * TOKEN_BYTES  # the first row at 13 sees 9 to 13, the second 10 to 14
+    Step(1).read(attention, Rows([(read, 1)]), layers=(1, 2))
+    assert attention.bytes_read == (4 + 2) * TOKEN_BYTES + 5 * TOKEN_BYTES + (6 + 7 + 3) * TOKEN_BYTES
+
+
+def test_of_a_chain_shared_by_sliding_sequences_what_any_sees_is_counted() -> None:
+    shared, attention = segment(9, 1), Exact(SLIDING)
+    Step(2).read(attention, Rows([(sequence(shared), 1), (sequence(shared, segment(2, 2)), 1)]), layers=(1,))
+    assert attention.bytes_read == (4 + 1 + 2 + 1) * TOKEN_BYTES
 
 
 # ---- watching ----
 
 
 def test_watched_attention_of_a_row_sums_to_heads_times_layers() -> None:
-    read, attention = sequence(segment(300, 1)), Exact(range(1, 3))
+    read, attention = sequence(segment(300, 1)), Exact(CONFIG, range(1, 3))
     for seed, count in enumerate((4, 1, 1)):
         Step(count, seed).read(attention, Rows([(read, count)]), range(LAYERS))
     assert attention.take_watched().sum().item() == pytest.approx(HEADS * 2, rel=1e-5)
 
 
 def test_each_position_gets_the_mean_of_what_the_rows_give_it() -> None:
-    read, attention, step = sequence(segment(6, 1)), Exact(range(1)), Step(3)
+    read, attention, step = sequence(segment(6, 1)), Exact(CONFIG, range(1)), Step(3)
     step.read(attention, Rows([(read, 3)]))
     k = torch.cat([read.chain[0].key(0), read.tail.kv[0, 0, :, :3]], 1).repeat_interleave(HEADS // KV_HEADS, 0)
     logits = torch.einsum("nhd,htd->nht", step.q, k) * DIM**-0.5
@@ -192,7 +219,7 @@ def test_each_position_gets_the_mean_of_what_the_rows_give_it() -> None:
 
 
 def test_positions_watched_before_a_tail_moved_keep_what_they_got() -> None:
-    moved, still = Exact(range(1)), Exact(range(1))
+    moved, still = Exact(CONFIG, range(1)), Exact(CONFIG, range(1))
     small, large = (Sequence((segment(6, 1),), Tail(CONFIG, torch.float32, capacity)) for capacity in (1, 64))
     for attention, read in ((moved, small), (still, large)):
         for seed in range(1, 8):
@@ -201,13 +228,13 @@ def test_positions_watched_before_a_tail_moved_keep_what_they_got() -> None:
 
 
 def test_layers_that_are_not_watched_add_nothing() -> None:
-    read, attention = sequence(segment(6, 1)), Exact(range(1, 2))
+    read, attention = sequence(segment(6, 1)), Exact(CONFIG, range(1, 2))
     Step(1).read(attention, Rows([(read, 1)]), layers=(0, 2))
     assert attention.take_watched().numel() == 0
 
 
 def test_what_was_taken_is_counted_from_zero() -> None:
-    read, attention = sequence(segment(6, 1)), Exact(range(1))
+    read, attention = sequence(segment(6, 1)), Exact(CONFIG, range(1))
     Step(2).read(attention, Rows([(read, 2)]))
     attention.take_watched()
     assert attention.take_watched().numel() == 0
@@ -216,12 +243,12 @@ def test_what_was_taken_is_counted_from_zero() -> None:
 
 
 def test_calls_with_several_sequences_are_not_watched() -> None:
-    attention = Exact(range(LAYERS))
+    attention = Exact(CONFIG, range(LAYERS))
     Step(2).read(attention, Rows([(sequence(segment(6, 1)), 1), (sequence(segment(6, 2)), 1)]))
     assert attention.take_watched().numel() == 0
 
 
 def test_watching_changes_no_bit_of_the_answer() -> None:
     chain, step = segment(300, 1), Step(2)
-    plain_out, watched_out = (step.read(attention, Rows([(sequence(chain), 2)])) for attention in (Exact(), Exact(range(1))))
+    plain_out, watched_out = (step.read(attention, Rows([(sequence(chain), 2)])) for attention in (Exact(CONFIG), Exact(CONFIG, range(1))))
     assert torch.equal(plain_out, watched_out)

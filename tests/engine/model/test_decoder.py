@@ -15,7 +15,7 @@ IDS = torch.randint(0, 320, (150,), generator=torch.Generator().manual_seed(3))
 
 def read(decoder, ids: torch.Tensor, chunks: list[int], sequence: Sequence | None = None) -> torch.Tensor:
     sequence = sequence or Sequence((), Tail(decoder.config, decoder.dtype, 8))
-    attention, logits, at = Exact(), [], 0
+    attention, logits, at = Exact(decoder.config), [], 0
     for count in chunks:
         rows = Rows([(sequence, count)])
         logits.append(decoder.forward(ids[at : at + count], rows, attention, slice(None)))
@@ -72,7 +72,7 @@ def test_a_shifted_position_moves_the_logits(pair):
     sequence = Sequence((), Tail(decoder.config, decoder.dtype))
     rows = Rows([(sequence, 150)])
     rows.positions[75:] += 1
-    assert (decoder.forward(IDS, rows, Exact(), slice(None)) - truth).abs().max() > 0.1
+    assert (decoder.forward(IDS, rows, Exact(decoder.config), slice(None)) - truth).abs().max() > 0.1
 
 
 def test_two_sequences_in_one_call_read_only_their_own(pair):
@@ -80,7 +80,7 @@ def test_two_sequences_in_one_call_read_only_their_own(pair):
     first, second = (Sequence((), Tail(decoder.config, decoder.dtype)) for _ in range(2))
     other = IDS.flip(0)[:40]
     rows = Rows([(first, 60), (second, 40)])
-    logits = decoder.forward(torch.cat([IDS[:60], other]), rows, Exact(), slice(None))
+    logits = decoder.forward(torch.cat([IDS[:60], other]), rows, Exact(decoder.config), slice(None))
     assert (logits[:60] - truth[:60]).abs().max() < 1e-4
     assert (logits[60:] - read(decoder, other, [40])).abs().max() < 1e-4
 
@@ -110,6 +110,6 @@ def test_work_between_layers_is_called_once_a_layer_and_may_stop(pair):
 
     sequence = Sequence((), Tail(decoder.config, decoder.dtype))
     with pytest.raises(InterruptedError):
-        decoder.forward(IDS, Rows([(sequence, 150)]), Exact(), between_layers=stop_at_second)
+        decoder.forward(IDS, Rows([(sequence, 150)]), Exact(decoder.config), between_layers=stop_at_second)
     assert len(calls) == 2
     assert sequence.length == 0

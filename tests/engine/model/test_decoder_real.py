@@ -65,7 +65,7 @@ def pair(model_home: Home, one_thread: None) -> Pair:
 
 @pytest.mark.parametrize("chunks", [[64], [40, 23, 1]], ids=["whole", "chunked"])
 def test_real_logits_equal_eager_transformers(pair: Pair, chunks: list[int]) -> None:
-    sequence, attention = Sequence((), Tail(pair.decoder.config, torch.float32)), Exact()
+    sequence, attention = Sequence((), Tail(pair.decoder.config, torch.float32)), Exact(pair.decoder.config)
     logits = []
     for piece in pair.ids.split(chunks):
         rows = Rows([(sequence, len(piece))])

@@ -29,7 +29,7 @@ def ids_of(decoder: Decoder, count: int, seed: int = 0) -> torch.Tensor:
 def read(decoder: Decoder, ids: torch.Tensor) -> Sequence:
     sequence = Sequence((), Tail(decoder.config, decoder.dtype, 64))
     rows = Rows([(sequence, len(ids))])
-    decoder.forward(ids, rows, Exact())
+    decoder.forward(ids, rows, Exact(decoder.config))
     rows.advance()
     return sequence
 
@@ -39,7 +39,7 @@ def alone(decoder: Decoder, sequence: Sequence, ids: torch.Tensor) -> torch.Tens
     length, logits = sequence.tail.length, []
     for token in ids:
         rows = Rows([(sequence, 1)])
-        logits.append(decoder.forward(token[None], rows, Exact(), slice(None)))
+        logits.append(decoder.forward(token[None], rows, Exact(decoder.config), slice(None)))
         rows.advance()
     sequence.tail.cut(length)
     return torch.cat(logits)
@@ -63,7 +63,7 @@ def test_verifying_several_tokens_is_decoding_them_one_by_one(decoder: Decoder) 
     sequence, ids = read(decoder, ids_of(decoder, 40)), ids_of(decoder, FEW, 1)
     truth = alone(decoder, sequence, ids)
     for count in (2, 3, 5, 8, 9, FEW):
-        together = decoder.forward(ids[:count], Rows([(sequence, count)]), Exact(), slice(None))
+        together = decoder.forward(ids[:count], Rows([(sequence, count)]), Exact(decoder.config), slice(None))
         assert torch.equal(together, truth[:count]), count
 
 
@@ -71,14 +71,14 @@ def test_a_sequence_answers_the_same_whatever_others_are_decoded_beside_it(decod
     sequences = [read(decoder, ids_of(decoder, 20 + 3 * n, n)) for n in range(5)]
     ids = ids_of(decoder, 5, 9)
     truth = torch.cat([alone(decoder, sequence, ids[n : n + 1]) for n, sequence in enumerate(sequences)])
-    together = decoder.forward(ids, Rows([(sequence, 1) for sequence in sequences]), Exact(), slice(None))
+    together = decoder.forward(ids, Rows([(sequence, 1) for sequence in sequences]), Exact(decoder.config), slice(None))
     assert torch.equal(together, truth)
 
 
 def test_few_rows_and_many_rows_mean_the_same(decoder: Decoder) -> None:
     ids = ids_of(decoder, 48)
     rows = Rows([(Sequence((), Tail(decoder.config, decoder.dtype, 64)), 48)])
-    in_bulk = decoder.forward(ids, rows, Exact(), slice(None))
+    in_bulk = decoder.forward(ids, rows, Exact(decoder.config), slice(None))
     one_by_one = alone(decoder, Sequence((), Tail(decoder.config, decoder.dtype, 64)), ids)
     tolerance = 1e-5 if decoder.dtype == torch.float32 else 0.05  # random models in bf16 amplify roundings
     assert (in_bulk - one_by_one).norm() < tolerance * in_bulk.norm()

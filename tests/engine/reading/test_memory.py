@@ -76,7 +76,7 @@ def stored_chain(model: LoadedModel, library: Library, part: Part) -> Chain:
 
 def logits_behind(model: LoadedModel, chain: list[KV]) -> torch.Tensor:
     sequence = Sequence(chain, Tail(model.config, torch.bfloat16))
-    return model.decoder.forward(torch.tensor(tokens(12, seed=9)), Rows([(sequence, 12)]), Exact(), slice(None))
+    return model.decoder.forward(torch.tensor(tokens(12, seed=9)), Rows([(sequence, 12)]), Exact(model.config), slice(None))
 
 
 @dataclass
