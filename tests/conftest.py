@@ -88,6 +88,7 @@ def _converted() -> Home:
         "card",
         "config",
         "families",
+        "gguf_config",
         "gguf_import",
         "gguf_tokenizer",
         "install",

@@ -52,7 +52,7 @@ def test_a_row_is_the_same_in_every_bit_beside_any_others(isa: str, layout: str)
         assert torch.equal(cpu.linear(x[16 - count :], matrix), together[16 - count :]), count
 
 
-@pytest.mark.parametrize("rows, columns", SHAPES)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
 @pytest.mark.parametrize("layout", ["q4_1", "q8_0", "bf16"])
 def test_the_default_models_shapes_are_row_invariant_for_any_number_of_threads(layout: str, rows: int, columns: int) -> None:
     matrix, x = cpu.Matrix([band(layout, rows, columns)], columns), x_of(16, columns)

@@ -18,6 +18,7 @@ from engine.model.decoder import Decoder
 from engine.model.families import config_from_hf
 from engine.model.tensor_names import takes_from_hf, text_name
 from engine.model.weights import build
+from kernels import cpu
 from tests.engine.model.tiny import FAMILIES, SIZES, config_of, installed, tiny
 
 IDS = torch.randint(0, 320, (150,), generator=torch.Generator().manual_seed(3))
@@ -115,6 +116,15 @@ def test_in_bf16_logits_stay_near(family: str) -> None:
     pair = pair_of(family)
     near = pair.read([150], dtype=torch.bfloat16)
     assert (near - pair.truth).abs().mean() < 0.1 * pair.truth.abs().mean()
+
+
+@pytest.mark.skipif(cpu.native() is None, reason="the native library isn't built")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bf16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokens_read_together_have_the_bits_of_tokens_read_alone(family: str, dtype: torch.dtype) -> None:
+    pair = pair_of(family)
+    alone, together = (pair.read(chunks, dtype=dtype) for chunks in ([110, *[1] * 40], [110, 16, 8, 7, 9]))
+    assert torch.equal(alone, together)
 
 
 # ---- configs ----
