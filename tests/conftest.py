@@ -93,6 +93,7 @@ def _converted() -> Home:
         "gguf_tokenizer",
         "install",
         "json_vocabulary",
+        "long_rope",
         "safetensors_file",
         "template",
         "tensor_names",

@@ -14,12 +14,13 @@ class Exact:
     """Reads chains and tails in place, one native call a layer.
 
     Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). With `watch_layers`,
-    what the rows of calls with one sequence attend to in those layers is added up for `take_watched`.
+    what the rows of calls with one sequence attend to in those layers is added up for `take_watched`; of them only those that see the
+    whole text count, where the model has any: a sliding layer knows what is near.
     """
 
     def __init__(self, config: ModelConfig, watch_layers: range = range(0)) -> None:
         self.config = config
-        self.watch_layers = watch_layers
+        self.watch_layers = [layer for layer in watch_layers if not config.window_of(layer)] or list(watch_layers)
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, cpu.BlockList] = {}

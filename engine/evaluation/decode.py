@@ -14,6 +14,7 @@ import resources
 from engine.answering.generate import prefill
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence, Tail
+from engine.errors import LongshelfError
 from engine.evaluation.report import Report, timed
 from engine.model.loaded import LoadedModel
 from engine.model.weights import state
@@ -105,10 +106,16 @@ def _our_decode(model: LoadedModel, ids: list[int], steps: int) -> Callable[[], 
 
 
 def _peer(model: LoadedModel, attention: str) -> Any:
-    """transformers' Llama with the very same weights."""
+    """transformers' Llama with the very same weights. Raises LongshelfError("model_unsupported") for another family."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     c = model.config
+    if c.family != "llama" or "divisors" in c.rope:
+        raise LongshelfError(
+            "model_unsupported",
+            f"This bench runs the same weights in transformers' Llama; {model.name} ({c.family}) can't be run so.",
+            "Choose the default model with `longshelf models use`.",
+        )
     config = LlamaConfig(
         vocab_size=c.vocab,
         hidden_size=c.hidden,

@@ -6,16 +6,16 @@ model that is computed almost rightly answers almost sensibly, and nobody would 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
+from engine.model.long_rope import longrope, yarn
 
 SUPPORTED = "This version runs dense Llama, Mistral, Qwen2, Qwen3, Phi-3, Phi-4, SmolLM3, Gemma 2 and Gemma 3 models."
-ROPE_RULES = ("default", "linear", "llama3", "longrope")
+ROPE_RULES = ("default", "linear", "llama3", "longrope", "yarn")
 _ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
 
 
@@ -77,8 +77,8 @@ def config_from_hf(stored: Mapping[str, Any], generation: Mapping[str, Any] | No
         raise unsupported(f"The architecture {architecture or model_type} with a text part {c.model_type!r} isn't known.")
     _check(c)
     head_dim = int(getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads)
-    rope_theta, sliding_rope_theta, rope, rotary_dim = _rope(c, head_dim)
-    sliding_window, kinds = _kinds(family, c)
+    window, (rope_theta, sliding_rope_theta, rope, rotary_dim) = _window(c), _rope(c, head_dim)
+    sliding_window, kinds = _kinds(family, c, window)
     gemma = "post_norms" in family.always
     ends = (_ids(source.get("eos_token_id")) for source in (generation or {}, stored, c.to_dict()))
     return ModelConfig(
@@ -93,7 +93,7 @@ def config_from_hf(stored: Mapping[str, Any], generation: Mapping[str, Any] | No
         rope_theta=rope_theta,
         rms_eps=c.rms_norm_eps,
         tied=bool(whole.tie_word_embeddings),
-        window=c.max_position_embeddings,
+        window=window,
         bos=c.bos_token_id,
         eos=tuple(sorted(set().union(*ends))),
         rope=rope,
@@ -146,27 +146,22 @@ def _rope(c: Any, head_dim: int) -> tuple[float, float, dict[str, Any], int]:
     full.pop("type", None)  # the older name of rope_type
     if full["rope_type"] == "longrope":
         full = longrope(full["short_factor"], full["long_factor"], c.max_position_embeddings, full)
+    elif full["rope_type"] == "yarn":
+        if full.keys() & {"mscale", "mscale_all_dim"}:
+            raise unsupported("The model scales attention by a rule of its own (mscale).")
+        full = yarn(theta, rotated, c.max_position_embeddings, full)
     return theta, float(sliding["rope_theta"]) if sliding else 0.0, full, 0 if rotated == head_dim else rotated
 
 
-def longrope(short: list[float], long: list[float], window: int, rule: Mapping[str, Any]) -> dict[str, Any]:
-    """LongRoPE (Ding et al. 2024, arXiv:2402.13753) with one set of divisors for every position.
-
-    Which set a text is read with must not depend on how long it becomes: keys that are stored would have to be turned again. So a
-    window above the one the model was first trained with always takes the long set. rule: `original_max_position_embeddings` and, where
-    the model names them, `attention_factor` and `factor`.
-    """
-    trained = int(rule["original_max_position_embeddings"])
-    factor = rule.get("factor") or window / trained
-    attention = rule.get("attention_factor") or (math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0)
-    return {
-        "rope_type": "divisors",
-        "divisors": [float(value) for value in (long if window > trained else short)],
-        "attention_factor": float(attention),
-    }
+def _window(c: Any) -> int:
+    """Configs that stretch positions by YaRN often still name the window before."""
+    rule, window = c.rope_parameters, int(c.max_position_embeddings)
+    if rule.get("rope_type") != "yarn" or not rule.get("factor"):
+        return window
+    return max(window, int(rule["factor"] * rule["original_max_position_embeddings"]))
 
 
-def _kinds(family: Family, c: Any) -> tuple[int, tuple[str, ...]]:
+def _kinds(family: Family, c: Any, window: int) -> tuple[int, tuple[str, ...]]:
     """(sliding window or 0, kind of each layer or () for all full)."""
     sliding_window = getattr(c, "sliding_window", None) or 0
     listed = getattr(c, "layer_types", None) or []
@@ -181,7 +176,7 @@ def _kinds(family: Family, c: Any) -> tuple[int, tuple[str, ...]]:
         kinds = ["full" if turned[layer] else "nope" for layer in range(c.num_hidden_layers)]
         if "sliding_attention" in listed:
             raise unsupported("The model has sliding layers without rotation.")
-    return plain_kinds(kinds, sliding_window, c.max_position_embeddings, keep=isinstance(c.rope_parameters.get("sliding_attention"), dict))
+    return plain_kinds(kinds, sliding_window, window, keep=isinstance(c.rope_parameters.get("sliding_attention"), dict))
 
 
 def plain_kinds(kinds: list[str], sliding_window: int, window: int, keep: bool = False) -> tuple[int, tuple[str, ...]]:

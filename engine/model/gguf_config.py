@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.model.config import ModelConfig
-from engine.model.families import FAMILIES, longrope, plain_kinds
+from engine.model.families import FAMILIES, plain_kinds
+from engine.model.long_rope import longrope, yarn
 
 if TYPE_CHECKING:
     from engine.model.gguf_import import GgufFile
@@ -40,6 +41,7 @@ def config_of(file: GgufFile) -> ModelConfig:
         raise file.unsupported("is one of several files of a split model")
     if "token_embd.weight" not in file.tensors:
         raise file.damaged("it has no token embeddings")
+    theta = shortest(file.number("rope.freq_base", 10000.0))
     hidden, heads = int(file.number("embedding_length")), int(file.number("attention.head_count"))
     layers, window = int(file.number("block_count")), int(file.number("context_length"))
     head_dim = int(file.number("attention.key_length", hidden / max(heads, 1)))
@@ -60,13 +62,13 @@ def config_of(file: GgufFile) -> ModelConfig:
         head_dim=head_dim,
         intermediate=int(file.number("feed_forward_length")),
         vocab=int(file.tensors["token_embd.weight"].shape[-1]),
-        rope_theta=shortest(file.number("rope.freq_base", 10000.0)),
+        rope_theta=theta,
         rms_eps=shortest(file.number("attention.layer_norm_rms_epsilon")),
         tied="output.weight" not in file.tensors,
         window=window,
         bos=file.token_id("bos_token_id"),
         eos=file.stop_ids(),
-        rope=_rope(file, rotated, window),
+        rope=_rope(file, theta, rotated, window),
         rotary_dim=0 if rotated == head_dim else rotated,
         embedding_scale=hidden**0.5 if gemma else 1.0,
         attention_scale=shortest(file.number("attention.scale", scaled_by**-0.5)) if gemma else 0.0,
@@ -95,17 +97,21 @@ def _kinds(file: GgufFile, name: str, layers: int, window: int, default: float) 
     return plain_kinds(["sliding" if slides else "full" for slides in sliding], sliding_window, window, keep=name == "gemma3")
 
 
-def _rope(file: GgufFile, rotated: int, window: int) -> dict[str, Any]:
+def _rope(file: GgufFile, theta: float, rotated: int, window: int) -> dict[str, Any]:
     kind = file.get(f"{file.family}.rope.scaling.type", "none")
+    rule = {"original_max_position_embeddings": file.number("rope.scaling.original_context_length", window)}
+    if attention_factor := file.number("rope.scaling.attn_factor", 0):
+        rule["attention_factor"] = shortest(attention_factor)
+    if factor := file.number("rope.scaling.factor", 0):
+        rule["factor"] = shortest(factor)
     if DIVISORS in file.tensors:
         return {"rope_type": "divisors", "divisors": _divisors(file, DIVISORS, rotated)}
     if SHORT in file.tensors or LONG in file.tensors:
-        rule = {"original_max_position_embeddings": file.number("rope.scaling.original_context_length")}
-        if factor := file.number("rope.scaling.attn_factor", 0):
-            rule["attention_factor"] = shortest(factor)
         return longrope(_divisors(file, SHORT, rotated), _divisors(file, LONG, rotated), window, rule)
-    if kind == "linear":
-        return {"rope_type": "linear", "factor": shortest(file.number("rope.scaling.factor"))}
+    if kind == "linear" and factor:
+        return {"rope_type": "linear", "factor": rule["factor"]}
+    if kind == "yarn":
+        return yarn(theta, rotated, window, rule)
     if kind != "none":
         raise file.unsupported(f"scales its positions by {kind!r}")
     return {"rope_type": "default"}

@@ -233,6 +233,17 @@ def test_layers_that_are_not_watched_add_nothing() -> None:
     assert attention.take_watched().numel() == 0
 
 
+def test_sliding_layers_are_watched_only_where_no_other_is() -> None:
+    read, attention = sequence(segment(6, 1)), Exact(SLIDING, range(1, 3))
+    Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
+    assert attention.take_watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
+    read, attention = sequence(segment(6, 1)), Exact(SLIDING, range(1, 2))
+    Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
+    watched = attention.take_watched()
+    assert watched.sum().item() == pytest.approx(HEADS, rel=1e-5)
+    assert watched[:2].sum() == 0
+
+
 def test_what_was_taken_is_counted_from_zero() -> None:
     read, attention = sequence(segment(6, 1)), Exact(CONFIG, range(1))
     Step(2).read(attention, Rows([(read, 2)]))

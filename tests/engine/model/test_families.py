@@ -55,7 +55,7 @@ _PAIRS: dict[str, Pair] = {}
 
 def pair_of(family: str) -> Pair:
     if family not in _PAIRS:
-        model = tiny(seed=2, window=160, **FAMILIES[family])
+        model = tiny(**{"seed": 2, "window": 160, **FAMILIES[family]})
         with torch.no_grad():
             _PAIRS[family] = Pair(family, model, config_of(model), model(IDS[None]).logits[0])
     return _PAIRS[family]
@@ -83,6 +83,7 @@ def test_logits_equal_eager_transformers(family: str, chunks: list[int]) -> None
         ("Qwen2", {"qkv_bias": False}),
         ("Qwen2 with sliding layers", {"layer_kinds": ("sliding", "full", "full")}),
         ("Qwen3", {"qk_norm": False}),
+        ("Qwen3 with YaRN", {"rope": {"rope_type": "default"}}),
         ("Phi-3", {"layer_kinds": ()}),
         ("Phi-4 mini", {"rotary_dim": 0, "rope": {"rope_type": "default"}}),
         ("Phi-4 mini", {"rope": {"rope_type": "default"}}),
@@ -106,8 +107,9 @@ def test_what_sets_a_family_apart_moves_the_logits(family: str, lost: dict[str, 
     assert pair.off(pair.read([150], replace(pair.config, **lost))) > 0.1
 
 
-def test_the_attention_factor_of_long_rotation_moves_the_logits() -> None:
-    pair = pair_of("Phi-4 mini")
+@pytest.mark.parametrize("family", ["Phi-4 mini", "Qwen3 with YaRN"])
+def test_the_attention_factor_of_long_rotation_moves_the_logits(family: str) -> None:
+    pair = pair_of(family)
     assert pair.off(pair.read([150], replace(pair.config, rope={**pair.config.rope, "attention_factor": 1.0}))) > 0.1
 
 
@@ -144,6 +146,12 @@ def test_a_window_above_the_original_one_always_takes_the_long_divisors() -> Non
     assert short.rotary_dim == 12
 
 
+def test_a_window_stretched_by_yarn_is_as_long_as_that_makes_it() -> None:
+    stored = {**SIZES, "model_type": "qwen2", "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 100}}
+    assert config_from_hf({**stored, "max_position_embeddings": 100}).window == 400
+    assert config_from_hf({**stored, "max_position_embeddings": 400}).window == 400
+
+
 def test_a_sliding_window_as_wide_as_the_models_own_is_none() -> None:
     stored = {**SIZES, "model_type": "mistral", "max_position_embeddings": 160}
     wide, none = config_from_hf({**stored, "sliding_window": 160}), config_from_hf({**stored, "sliding_window": None})
@@ -162,6 +170,15 @@ def test_of_a_model_that_sees_images_the_text_part_is_taken() -> None:
     config = config_from_hf(stored)
     assert (config.family, config.layers, config.tied) == ("gemma3", 4, True)
     assert {1, 106} <= {*config.eos}
+
+
+def test_an_unknown_text_part_is_named() -> None:
+    entries = {**SIZES, "max_position_embeddings": 4096}
+    seeing = {"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"]}
+    config = config_from_hf({**seeing, "text_config": {**entries, "model_type": "mistral", "sliding_window": None}})
+    assert (config.family, config.layers, config.layer_kinds) == ("mistral", 3, ())
+    with pytest.raises(LongshelfError, match="qwen3_moe"):
+        config_from_hf({**seeing, "text_config": {"model_type": "qwen3_moe"}})
 
 
 def test_names_of_a_model_that_sees_images_are_those_of_its_text_part() -> None:
@@ -198,7 +215,8 @@ def test_an_unknown_architecture_is_named() -> None:
         {"model_type": "llama", "mlp_bias": True},
         {"model_type": "llama", "hidden_act": "relu"},
         {"model_type": "llama", "quantization_config": {"quant_method": "gptq"}},
-        {"model_type": "qwen2", "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}},
+        {"model_type": "qwen2", "rope_scaling": {"rope_type": "dynamic", "factor": 4.0}},
+        {"model_type": "qwen2", "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "mscale": 0.7, "mscale_all_dim": 1.0}},
         {"model_type": "smollm3", "num_hidden_layers": 4, "use_sliding_window": True, "sliding_window": 20},
         {"model_type": "gemma3_text", "use_bidirectional_attention": True},
     ],

@@ -24,6 +24,10 @@ from tests.engine.model.tiny_gguf import PACKED
 
 IDS = torch.randint(0, len(tiny_gguf.TOKENS), (150,), generator=torch.Generator().manual_seed(3))
 LIKE_LLAMA_CPP: dict[str, dict[str, Any]] = {
+    "Qwen3 with YaRN": {
+        "max_position_embeddings": 256,
+        "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64},
+    },
     "Gemma 2": {"query_pre_attn_scalar": 16},
     "Gemma 3": {"query_pre_attn_scalar": 16, "sliding_window_pattern": 6, "num_hidden_layers": 7},
 }
@@ -34,7 +38,7 @@ NAMED = [family for family in FAMILIES if family != "Qwen2 with sliding layers"]
 def model_of(family: str) -> PreTrainedModel:
     """A tiny model whose matrices are bf16 numbers, as an installed model stores them."""
     entries = {**FAMILIES[family], **LIKE_LLAMA_CPP.get(family, {})}
-    model = tiny(seed=4, window=256, vocab_size=len(tiny_gguf.TOKENS), **entries)
+    model = tiny(**{"seed": 4, "window": 256, "vocab_size": len(tiny_gguf.TOKENS), **entries})
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim == 2:

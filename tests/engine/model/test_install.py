@@ -171,7 +171,7 @@ def test_another_family_is_named(tmp_path: Path, home: Home) -> None:
     "fields",
     [
         {"llama__expert_count": 8},
-        {"llama__rope__scaling__type": "yarn"},
+        {"llama__rope__scaling__type": "ntk"},
         {"llama__rope__dimension_count": 8},
         {"split__count": 2},
         {"tokenizer__ggml__model": "bert"},

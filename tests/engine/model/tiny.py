@@ -41,6 +41,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "max_window_layers": 1,
     },
     "Qwen3": {"model_type": "qwen3"},
+    "Qwen3 with YaRN": {"model_type": "qwen3", "max_position_embeddings": 64, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
     "Phi-3": {"model_type": "phi3", "head_dim": None, "sliding_window": 30},
     "Phi-4 mini": {
         "model_type": "phi3",

@@ -138,6 +138,9 @@ def _facts(model: PreTrainedModel) -> tuple[dict[str, Any], dict[str, NDArray[np
         fields |= {"attn_logit_softcapping": c.attn_logit_softcapping, "final_logit_softcapping": c.final_logit_softcapping}
     if rope["rope_type"] == "linear":
         fields |= {"rope.scaling.type": "linear", "rope.scaling.factor": float(rope["factor"])}
+    if rope["rope_type"] == "yarn":
+        fields |= {"rope.scaling.type": "yarn", "rope.scaling.factor": float(rope["factor"])}
+        fields["rope.scaling.original_context_length"] = rope["original_max_position_embeddings"]
     if c.model_type == "phi3":
         fields |= {
             "attention.sliding_window": c.sliding_window or 0,
