@@ -13,7 +13,7 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QGuiApplica
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from app import theme
-from engine.errors import LongshelfError
+from engine.errors import LongshelfError, PrivateFormatter
 from engine.home import Home
 
 _translate = QCoreApplication.translate
@@ -211,7 +211,7 @@ def catch_our_bugs(home: Home, bar: TroubleBar) -> None:
     """An exception nobody handled goes to HOME/window.log, and the person is told in one sentence."""
     log = logging.getLogger("longshelf.window")
     handler = logging.FileHandler(home.root / "window.log", encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(PrivateFormatter())
     log.addHandler(handler)
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

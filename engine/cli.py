@@ -12,14 +12,13 @@ import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from engine.commands import care, chats, documents, measure, models, questions, settings
 from engine.commands.session import Output, Session, json_line
-from engine.errors import LongshelfError, Stopped
+from engine.errors import LongshelfError, Stopped, trace_of
 from engine.home import Home
 from engine.version import VERSION
 
@@ -114,7 +113,7 @@ def _fault(error: Exception, home: Home | None) -> LongshelfError:
     hint = ""
     if home is not None:
         with contextlib.suppress(OSError), home.log.open("a", encoding="utf-8", errors="backslashreplace") as log:
-            log.write("".join(traceback.format_exception(error)))
+            log.write(f"{trace_of(error)}\n")
             hint = f"Details are in {home.log}."
     return LongshelfError("engine_fault", f"Longshelf made a mistake ({type(error).__name__}).", hint)
 

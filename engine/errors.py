@@ -6,6 +6,10 @@ the command line), `message` one sentence, `hint` the next step.
 
 from __future__ import annotations
 
+import logging
+import traceback
+from types import TracebackType
+
 
 class LongshelfError(Exception):
     """Something outside the program's control: a file, the disk, a model, a request.
@@ -25,3 +29,29 @@ class LongshelfError(Exception):
 
 class Stopped(Exception):
     """The person asked for this work to end; what is finished is kept."""
+
+
+def trace_of(error: BaseException) -> str:
+    """Where an error came from, for a log that people send to others: files and lines of the program, and what kind it is.
+
+    Python's own messages may quote what was worked on, a document's text among it; only LongshelfErrors say what they mean to.
+    """
+    chain: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None:
+        said = f": {seen.kind}: {seen.message}" if isinstance(seen, LongshelfError) else ""
+        chain.append("".join(traceback.format_tb(seen.__traceback__)) + type(seen).__name__ + said)
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+    return "\nfollowed by\n".join(reversed(chain))
+
+
+class PrivateFormatter(logging.Formatter):
+    """Log lines whose traces are `trace_of` their errors."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatException(  # noqa: N802: logging's name
+        self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+    ) -> str:
+        return trace_of(ei[1]) if ei[1] is not None else ""

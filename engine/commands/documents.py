@@ -10,6 +10,7 @@ from typing import Any
 from engine.commands.session import Session, duration, size
 from engine.errors import LongshelfError
 from engine.store.place import warnings
+from engine.version import VERSION
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
@@ -153,6 +154,9 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
         session.output.say(f"{result['title']} ({about}): {len(result['text']):,} characters, {result['state']}")
         for part in result["parts"]:
             session.output.say(f"  part {part['n']}: {part['tokens']:,} tokens, {part['state']}")
+        for way in result["made_by"]:
+            if (version := way.get("longshelf", "0.1.0")) != VERSION:
+                session.output.say(f"  read by Longshelf {version}, and still good; `remove --keep-text`, then `add`, reads it again")
         for skipped in result["skipped"]:
             session.output.say(f"  skipped: {skipped['path']} ({skipped['reason'].replace('_', ' ')})")
     return result

@@ -16,7 +16,7 @@ import blake3
 
 from engine.errors import LongshelfError, Stopped
 from engine.model import safetensors_file
-from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPLATE_FILE, WEIGHTS_FILE, Card, Piece, Turns
+from engine.model.card import CARD_FILE, CHECKSUM, CONFIG_FILE, TEMPLATE_FILE, WEIGHTS_FILE, Card, Piece, Turns, checksum
 from engine.model.config import ModelConfig
 from engine.model.fetch import Progress, Stop
 from engine.model.gguf_import import GgufFile, Source
@@ -164,4 +164,4 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    write_text(path, json.dumps(value | {CHECKSUM: checksum(value)}, ensure_ascii=False, indent=1) + "\n")

@@ -9,9 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import blake3
+
 from engine.model.config import FORMAT, check_format, damaged
 
 CARD_FILE = "model.json"
+CHECKSUM = "checksum"
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.safetensors"
 TEMPLATE_FILE = "chat_template.jinja"
@@ -90,12 +93,23 @@ def _piece(stored: dict[str, Any]) -> Piece:
     return Piece(stored["text"], tuple(stored["ids"]))
 
 
+def checksum(value: dict[str, Any]) -> str:
+    """blake3 of an object, whatever the order of its names."""
+    return blake3.blake3(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in one of a model's JSON files. Raises LongshelfError("model_damaged")."""
+    """The object in one of a model's JSON files, which says nothing else than when it was written.
+
+    Raises LongshelfError("model_damaged"). Files of version 0.1 have no checksum, and a later format may have another.
+    """
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise damaged(f"{path} can't be read: {error}.") from error
     if not isinstance(stored, dict):
         raise damaged(f"{path} holds no object.")
+    kept = stored.pop(CHECKSUM, None)
+    if kept is not None and stored.get("format") == FORMAT and kept != checksum(stored):
+        raise damaged(f"{path} is damaged: it fails its checksum.")
     return stored

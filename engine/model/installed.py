@@ -6,21 +6,28 @@ torch or reads weights.
 
 from __future__ import annotations
 
+import builtins
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import blake3
+
 from engine.errors import LongshelfError
 from engine.home import Home
-from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPORARY, WEIGHTS_FILE, Card, read_json
+from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPLATE_FILE, TEMPORARY, WEIGHTS_FILE, Card, read_json
 from engine.model.config import ModelConfig, damaged
 from engine.model.fetch import DEFAULT
 from engine.model.tokenizer import Tokenizer
 from engine.store import durable
 
 CURRENT_FILE = "current"
+VERIFIED_FILE = "verified"
+LARGE = 1_000_000_000
+"""Bytes of weights above which they are not read anew at every start (about a second)."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +58,42 @@ class InstalledModel:
         """Read everything and compare it with the card. Raises LongshelfError("model_damaged")."""
         from engine.model.safetensors_file import digest
 
-        if digest(self.weights) != self.card.weights_digest or Tokenizer(self.folder).digest != self.card.tokenizer_digest:
+        self._verify_small_files()
+        note = self.folder / VERIFIED_FILE
+        if digest(self.weights) != self.card.weights_digest:
+            note.unlink(missing_ok=True)
             raise _damaged(self.folder, "its content changed since it was installed")
+        if self.card.weights_bytes >= LARGE:
+            with suppress(OSError):  # a full disk, say: they are read again next time
+                durable.write_file(note, self._stamp().encode())
+
+    def verify_once(self) -> None:
+        """As `verify`, but weights so large that reading them takes seconds only where their file isn't the one that was verified.
+
+        `doctor --deep` reads them all the same.
+        """
+        try:
+            known = (self.folder / VERIFIED_FILE).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            known = ""
+        if self.card.weights_bytes >= LARGE and known == self._stamp():
+            self._verify_small_files()
+        else:
+            self.verify()
+
+    def _verify_small_files(self) -> None:
+        try:
+            template = blake3.blake3((self.folder / TEMPLATE_FILE).read_bytes()).hexdigest()
+        except OSError as error:
+            raise _damaged(self.folder, "its chat template is missing") from error
+        if (template, Tokenizer(self.folder).digest) != (self.card.template_digest, self.card.tokenizer_digest):
+            raise _damaged(self.folder, "its content changed since it was installed")
+
+    def _stamp(self) -> str:
+        """Changes when the weights' file does, and in a copy of it."""
+        status = self.weights.stat()
+        named = (self.card.weights_digest, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return " ".join(map(str, named))
 
 
 class Models:
@@ -67,6 +108,13 @@ class Models:
         if not folder.is_dir():
             return []
         return sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and (entry / CARD_FILE).is_file())
+
+    def without_card(self) -> builtins.list[str]:
+        """Names of folders that hold a model's weights but no card: something took it away."""
+        found = self._home.models.glob(f"*/{WEIGHTS_FILE}")
+        return sorted(
+            path.parent.name for path in found if not path.parent.name.startswith(".") and not (path.parent / CARD_FILE).is_file()
+        )
 
     def list(self) -> list[dict[str, Any]]:
         """A row for each installed model, and one for the model that can be fetched if it isn't installed.

@@ -14,6 +14,7 @@ from engine.model.installed import InstalledModel
 from engine.model.tokenizer import Tokenizer
 from engine.store.format import SegmentHeader
 from engine.threads import threads_in_use
+from engine.version import VERSION
 from kernels import cpu
 
 
@@ -24,7 +25,7 @@ class LoadedModel:
     """
 
     def __init__(self, installed: InstalledModel) -> None:
-        installed.verify()
+        installed.verify_once()
         self.installed = installed
         self.name = installed.name
         self.card = installed.card
@@ -41,6 +42,7 @@ class LoadedModel:
     def provenance(self) -> dict[str, str]:
         """Kept with each segment and shown; never a reason for a miss."""
         return {
+            "longshelf": VERSION,
             "model": self.name,
             "device": "cpu",
             "isa": cpu.native() or "torch",

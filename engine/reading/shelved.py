@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from engine.reading.rows import current_model, document_row, stored_document
 
 if TYPE_CHECKING:
     from engine.library.library import Library
+    from engine.library.parts import Part
     from engine.shelf import Call, Shelf
 
 
@@ -30,19 +32,38 @@ def show(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     row = shelf.library.documents.find(str(params["id"]))
     document = stored_document(shelf, row)
     installed = current_model(shelf)
-    parts: list[dict[str, Any]] = []
+    parts: list[Part] = []
     if installed:
         from engine.model.identity import namespace
 
-        for part in shelf.library.parts.of(row.id, namespace(installed)):
-            parts.append({"n": part.ordinal + 1, "start": part.start, "end": part.end, "tokens": part.tokens, "state": part.state})
-    return {"id": row.id, "state": row.state, "reason": row.reason, **described(document), "parts": parts}
+        parts = shelf.library.parts.of(row.id, namespace(installed))
+    return {
+        "id": row.id,
+        "state": row.state,
+        "reason": row.reason,
+        **described(document),
+        "parts": [{"n": p.ordinal + 1, "start": p.start, "end": p.end, "tokens": p.tokens, "state": p.state} for p in parts],
+        "made_by": _made_by(shelf.library, parts),
+    }
+
+
+def _made_by(library: Library, parts: list[Part]) -> list[dict[str, Any]]:
+    """How what is remembered of these parts was made, each different way with the numbers of its parts. Never a reason not to use it."""
+    ways: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for part in parts:
+        for digest in [part.tip] if part.tip else []:
+            with contextlib.suppress(LongshelfError):  # what is wrong with it is said when it is read
+                segment = library.store.open(digest)
+                segment.close()
+                ways.setdefault(tuple(sorted(segment.header.provenance.items())), []).append(part.ordinal + 1)
+    return [{**dict(way), "parts": numbers} for way, numbers in ways.items()]
 
 
 def read_only(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """documents.read: what a path that isn't added holds; nothing is kept, no model is needed."""
     path = Path(params["paths"][0])
-    return {"id": None, "state": "read", "reason": "", **described(read(path, params.get("encoding"), call.stop.is_set)), "parts": []}
+    document = read(path, params.get("encoding"), call.stop.is_set)
+    return {"id": None, "state": "read", "reason": "", **described(document), "parts": [], "made_by": []}
 
 
 def described(document: Document) -> dict[str, Any]:

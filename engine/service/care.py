@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import LongshelfError
 from engine.library import checkup, mending
 from engine.library.counters import TOKENS_PREFILLED
+from engine.model.card import CARD_FILE
+from engine.model.config import damaged
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -76,6 +78,9 @@ def _rebuild(shelf: Shelf) -> dict[str, Any]:
 def _model_problems(shelf: Shelf, deep: bool) -> list[dict[str, str]]:
     """What is wrong with the installed models. deep: their whole content is compared with what was installed."""
     problems: list[dict[str, str]] = []
+    for name in shelf.models.without_card():
+        what = f"The model in {shelf.home.models / name} has no card, {CARD_FILE}; it can't be used."
+        problems.append(_of_error(damaged(what)) | {"cause": "The file was removed by another program."})
     for name in shelf.models.names():
         try:
             model = shelf.models.open(name)

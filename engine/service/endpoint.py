@@ -2,7 +2,7 @@
 
 Normally HOME/engine.sock is the socket itself. The system limits the length of a socket's path (104 bytes on macOS, 108 on Linux), so in a
 deeply nested home the socket lies in a private folder under the temporary folder, and HOME/engine.sock is a small text file with its
-path. What differs on systems without Unix sockets belongs here and nowhere else.
+path and a mark of the home. What differs on systems without Unix sockets belongs here and nowhere else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def prepare(home: Home) -> Path:
         return home.socket
     try:
         path = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX)) / "engine.sock"  # mkdtemp makes it 0700
-        home.socket.write_text(str(path), encoding="utf-8", errors="surrogateescape")
+        home.socket.write_text(f"{path}\n{_mark(home)}\n", encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise LongshelfError("home", f"The engine can't make its socket for {home.root}: {error.strerror or error}.") from error
     return path
@@ -44,8 +44,9 @@ def find(home: Home) -> Path | None:
             return home.socket
         if not stat.S_ISREG(mode):
             return None
-        path = Path(home.socket.read_text(encoding="utf-8", errors="surrogateescape"))
-        return path if path.is_absolute() and _is_ours(path) else None
+        lines = home.socket.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
+        path = Path(lines[0])
+        return path if path.is_absolute() and lines[1:2] == [_mark(home)] and _is_ours(path) else None
     except (OSError, ValueError):
         return None
 
@@ -60,6 +61,12 @@ def clear(home: Home) -> None:
         home.socket.unlink(missing_ok=True)
     except OSError as error:
         raise LongshelfError("home", f"{home.socket} can't be replaced: {error.strerror or error}.") from error
+
+
+def _mark(home: Home) -> str:
+    """Tells this folder from a copy of it, whose file names the engine of the original."""
+    status = home.root.stat()
+    return f"{status.st_dev}-{status.st_ino}"
 
 
 def _is_ours(path: Path) -> bool:

@@ -17,7 +17,7 @@ import threading
 from logging.handlers import RotatingFileHandler
 from typing import Any
 
-from engine.errors import LongshelfError, Stopped
+from engine.errors import LongshelfError, PrivateFormatter, Stopped
 from engine.home import Home
 from engine.service import endpoint, protocol
 from engine.shelf import Call, Shelf
@@ -213,7 +213,7 @@ def log_to(home: Home) -> logging.Handler:
     """What goes wrong is told in the home's log, not on the terminal. A log that can't be written disturbs nothing."""
     logging.raiseExceptions = False
     handler = RotatingFileHandler(home.log, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(PrivateFormatter())
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     return handler

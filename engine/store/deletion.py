@@ -10,6 +10,8 @@ from engine.home import Home
 from engine.store import durable, space
 from engine.store.lock import FileLock
 
+WINDOW = "window."  # its settings and its log, whose names only it knows
+
 
 def delete(home: Home) -> list[Path]:
     """Delete what Longshelf keeps, and the folder if nothing else is in it; gives what is left.
@@ -25,7 +27,7 @@ def delete(home: Home) -> list[Path]:
         for folder in (home.segments, home.cache, home.models):
             _remove_folder(folder)
         for path in home.root.iterdir():
-            if durable.is_temporary(path) or path.name.startswith(home.log.name):
+            if durable.is_temporary(path) or path.name.startswith((home.log.name, WINDOW)):
                 path.unlink()
         for path in (home.settings, home.ballast, home.socket, home.writer_lock, home.tag):
             path.unlink(missing_ok=True)

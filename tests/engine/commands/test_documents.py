@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.home import Home
+from engine.version import VERSION
 from tests.engine.books import PART, book, chapter
 from tests.engine.commands.conftest import Longshelf
 
@@ -191,3 +192,16 @@ def test_without_jobs_nothing_is_waiting(longshelf: Longshelf) -> None:
 def test_a_job_of_nobody_is_named(longshelf: Longshelf) -> None:
     done = longshelf("jobs", "pause", "77", "--json")
     assert (done.status, done.json["error"]["kind"]) == (1, "not_found")
+
+
+def test_show_tells_a_person_what_was_skipped_and_what_an_earlier_version_read(
+    longshelf: Longshelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book(tmp_path / "code", 1, "a.py")
+    (tmp_path / "code" / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    longshelf("add", tmp_path / "code")
+    shown = longshelf("show", "code").out
+    assert "skipped: logo.png (binary)" in shown
+    assert "read by" not in shown
+    monkeypatch.setattr("engine.commands.documents.VERSION", "9.9.9")
+    assert f"read by Longshelf {VERSION}, and still good" in longshelf("show", "code").out

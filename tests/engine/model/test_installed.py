@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from engine.errors import LongshelfError
 from engine.home import Home
+from engine.model import installed as installed_module
+from engine.model import safetensors_file
 from engine.model.install import install_gguf
 from engine.model.installed import Models
 from engine.shelf import Call, Shelf
@@ -123,4 +126,49 @@ def test_the_doctor_names_a_damaged_model_and_the_documents_are_still_listed(tin
     (weights.parent / "config.json").write_text("{")
     assert [problem["kind"] for problem in shelf.call("doctor", {}, Call())["problems"]] == ["model_damaged"]
     assert [row["state"] for row in shelf.call("documents.list", {}, Call())["documents"]] == ["ready"]
+    shelf.close()
+
+
+@pytest.mark.parametrize("name", ["model.json", "config.json", "tokenizer.json", "chat_template.jinja"])
+def test_no_letter_of_a_model_s_small_files_can_change_unnoticed(home: Home, source: Path, name: str) -> None:
+    folder = home.models / install_gguf(home, source)
+    content = (folder / name).read_bytes()
+    for at in range(0, len(content), 29):
+        (folder / name).write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(LongshelfError) as caught:
+            Models(home).open().verify()
+        assert caught.value.kind in ("model_damaged", "newer_home"), at
+    (folder / name).write_bytes(content)
+    Models(home).open().verify()
+
+
+def test_large_weights_are_read_at_the_first_start_only_until_their_file_changes(
+    home: Home, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Models(home).open(install_gguf(home, source))
+    read: list[Path] = []
+    digest = safetensors_file.digest
+    monkeypatch.setattr(safetensors_file, "digest", lambda path: read.append(path) or digest(path))
+    model.verify_once()
+    model.verify_once()
+    assert len(read) == 2
+    monkeypatch.setattr(installed_module, "LARGE", 1000)
+    model.verify_once()
+    model.verify_once()
+    assert len(read) == 3
+    status = model.weights.stat()
+    flip(model.weights, 5000)
+    os.utime(model.weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(LongshelfError):
+        model.verify_once()
+    flip(model.weights, 5000)
+    model.verify_once()
+    assert len(read) == 5
+
+
+def test_a_card_that_is_gone_is_told_by_the_doctor(tiny_home: Home) -> None:
+    (tiny_home.models / "tiny" / "model.json").unlink()
+    shelf = Shelf(tiny_home)
+    (problem,) = shelf.call("doctor", {}, Call())["problems"]
+    assert (problem["kind"], "tiny" in problem["what"]) == ("model_damaged", True)
     shelf.close()

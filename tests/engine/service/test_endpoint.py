@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -51,7 +52,15 @@ def test_a_deep_home_has_its_socket_in_a_private_folder(far: Home) -> None:
         assert path is not None
         assert len(os.fsencode(path)) <= 107
         assert path.parent.stat().st_mode & 0o777 == 0o700
-        assert far.socket.read_text(encoding="utf-8") == str(path)
+        assert far.socket.read_text(encoding="utf-8").split("\n")[0] == str(path)
+
+
+def test_the_engine_of_the_original_is_not_taken_for_that_of_a_copy(far: Home) -> None:
+    with listen(far):
+        copy = Home(Path(shutil.copytree(far.root, far.root.with_name("copy" * 40))))
+        assert endpoint.find(copy) is None
+        endpoint.clear(copy)
+        assert endpoint.find(far) is not None
 
 
 def test_a_client_reaches_the_engine_of_a_deep_home(far: Home) -> None:
