@@ -67,6 +67,7 @@ class Catalog:
             try:
                 db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
                 db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA temp_store = MEMORY")  # what is sorted, texts among it, is written nowhere else
                 # FULL: rows are on the disk before the files they let go of are removed, a power cut included. At one commit
                 # a segment or message its cost doesn't show. fullfsync is macOS's way to reach the drive itself.
                 db.execute("PRAGMA synchronous = FULL")
