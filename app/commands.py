@@ -49,6 +49,9 @@ class Commands(QObject):
         self.remove = self._make(
             self.tr("Re&move from the library…"), Keys.Delete, self.tr("Forget the selected; files on disk stay"), "remove"
         )
+        self.forget = self._make(
+            self.tr("&Forget the memory…"), None, self.tr("Give the room of the selected back; text and chats stay"), "remove"
+        )
         self.show_file = self._make(
             self.tr("Show the source &file"), None, self.tr("Open the folder in which the source file lies"), "folder"
         )

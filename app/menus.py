@@ -50,6 +50,7 @@ def fill(bar: QMenuBar, commands: Commands) -> None:
                 c.pause_all,
                 c.resume_all,
                 None,
+                c.forget,
                 c.remove,
             ],
         ),

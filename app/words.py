@@ -122,6 +122,7 @@ def reasons() -> dict[str, str]:
         "special": _translate("Words", "not a regular file"),
         "cancelled": _translate("Words", "reading was cancelled"),
         "added without reading": _translate("Words", "added without reading"),
+        "forgotten": _translate("Words", "its memory was given up, its text is kept"),
     }
 
 

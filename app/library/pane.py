@@ -105,6 +105,7 @@ class LibraryPane(QFrame):
         self._commands.ask_about.triggered.connect(lambda: self.ask_about.emit([row["id"] for row in self.selected_documents()]))
         self._commands.show_file.triggered.connect(self._show_file)
         self._commands.show_skipped.triggered.connect(self._show_skipped)
+        self._commands.forget.triggered.connect(self._forget)
         self._commands.remove.triggered.connect(self._remove)
         self._commands.rename_chat.triggered.connect(lambda: self.chat_view.edit(self.chat_view.currentIndex()))
         self._commands.remove_chat.triggered.connect(self._remove_chat)
@@ -142,7 +143,8 @@ class LibraryPane(QFrame):
             actions.append(commands.show_file)
         if len(rows) == 1 and rows[0].get("skipped_count"):
             actions.append(commands.show_skipped)
-        return _menu(self, [*actions, None, commands.remove])
+        forget = [commands.forget] if any(row.get("bytes") for row in rows) else []
+        return _menu(self, [*actions, None, *forget, commands.remove])
 
     def _chat_menu(self, position: QPoint) -> None:
         actions: list[QAction | None] = [self._commands.new_chat]
@@ -168,6 +170,19 @@ class LibraryPane(QFrame):
                 "documents.show", {"id": row["id"]}, done=lambda shown, dialog=dialog: dialog.fill(shown.get("skipped", []))
             )
             dialog.open()
+
+    def _forget(self) -> None:
+        rows = [row for row in self.selected_documents() if row.get("bytes")]
+        if not rows:
+            return
+        freed = words.size(sum(row["bytes"] for row in rows))
+        question = self.tr("Forget what was read of %n document(s)?", "", len(rows))
+        detail = self.tr("About {0} are freed. The text and the chats stay; before the next question it has to be read again.").format(
+            freed
+        )
+        if _confirmed(self, question, detail, self.tr("Forget")):
+            for row in rows:
+                self._engine.request("documents.forget", {"id": row["id"]})
 
     def _remove(self) -> None:
         rows = self.selected_documents()

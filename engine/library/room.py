@@ -13,7 +13,8 @@ from engine.library.documents import DocumentRow
 from engine.library.library import Library
 from engine.library.memory import Freed
 
-FORGOTTEN = "what was remembered of it was given up; the text is kept"
+FORGOTTEN = "forgotten"
+"""A stable word, as a document's reason."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,13 @@
   <context>
     <name>LibraryPane</name>
     <message numerus="yes">
+      <source>Forget what was read of %n document(s)?</source>
+      <translation>
+        <numerusform>Forget what was read of this document?</numerusform>
+        <numerusform>Forget what was read of %n documents?</numerusform>
+      </translation>
+    </message>
+    <message numerus="yes">
       <source>Remove %n document(s) from the library?</source>
       <translation>
         <numerusform>Remove %n document from the library?</numerusform>

@@ -160,6 +160,10 @@
       <translation>대화 내보내기(&amp;E)…</translation>
     </message>
     <message>
+      <source>&amp;Forget the memory…</source>
+      <translation>기억 지우기(&amp;F)…</translation>
+    </message>
+    <message>
       <source>&amp;Handbook</source>
       <translation>안내서(&amp;H)</translation>
     </message>
@@ -270,6 +274,10 @@
     <message>
       <source>Forget the selected; files on disk stay</source>
       <translation>고른 문서를 잊습니다. 디스크의 파일은 그대로 있습니다</translation>
+    </message>
+    <message>
+      <source>Give the room of the selected back; text and chats stay</source>
+      <translation>선택한 문서의 기억을 지워 공간을 비웁니다. 글과 대화는 남습니다</translation>
     </message>
     <message>
       <source>Give the selected chat another name</source>
@@ -540,6 +548,10 @@
   <context>
     <name>LibraryPane</name>
     <message>
+      <source>About {0} are freed. The text and the chats stay; before the next question it has to be read again.</source>
+      <translation>약 {0}가 비워집니다. 글과 대화는 남으며, 다음에 질문하려면 다시 읽어야 합니다.</translation>
+    </message>
+    <message>
       <source>Chats</source>
       <translation>대화</translation>
     </message>
@@ -554,6 +566,16 @@
     <message>
       <source>Documents</source>
       <translation>문서</translation>
+    </message>
+    <message>
+      <source>Forget</source>
+      <translation>지우기</translation>
+    </message>
+    <message numerus="yes">
+      <source>Forget what was read of %n document(s)?</source>
+      <translation>
+        <numerusform>문서 %n개의 기억을 지울까요?</numerusform>
+      </translation>
     </message>
     <message>
       <source>Its memory is deleted and {0} are freed. The files on disk and the chats stay.</source>
@@ -1348,6 +1370,10 @@
     <message>
       <source>encoding not recognised</source>
       <translation>인코딩을 알 수 없음</translation>
+    </message>
+    <message>
+      <source>its memory was given up, its text is kept</source>
+      <translation>기억은 지웠고 글은 남아 있음</translation>
     </message>
     <message>
       <source>left out by the folder's ignore rules</source>

@@ -207,6 +207,9 @@ class FakeEngine:
         self.push("documents", [{"id": params["id"], "removed": True}])
         return {}
 
+    def _documents_forget(self, params: Row, line: _Line, id: int) -> Row:
+        return {}
+
     def _chats_list(self, params: Row, line: _Line, id: int) -> Row:
         query = params.get("query")
         chats = [chat for chat in self.chats.values() if not query or any(query in message["text"] for message in chat["messages"])]

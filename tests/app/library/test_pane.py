@@ -93,6 +93,23 @@ def test_removing_asks_first(qtbot: QtBot, window: Window, fake: FakeEngine, mon
     qtbot.waitUntil(lambda: titles(window) == [])
 
 
+def test_forgetting_asks_first_and_keeps_the_document(
+    qtbot: QtBot, window: Window, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(pane, "_confirmed", lambda parent, question, detail, yes: asked.append(f"{question} {detail}") or len(asked) > 1)
+    assert "Forget the memory…" in offered(window, bytes=3_900_000_000)
+    assert "Forget the memory…" not in offered(window, bytes=0)
+    fake.push("documents", [book(bytes=3_900_000_000)])
+    window.library.select_document("book")
+    window.commands.forget.trigger()
+    assert "3.9 GB are freed" in asked[0]
+    assert not fake.called("documents.forget")
+    window.commands.forget.trigger()
+    qtbot.waitUntil(lambda: fake.called("documents.forget") == [{"id": "book"}])
+    assert titles(window)
+
+
 def test_the_safe_answer_is_the_default(qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     boxes: list[QMessageBox] = []
     monkeypatch.setattr(QMessageBox, "exec", lambda self: boxes.append(self) or 0)

@@ -111,7 +111,7 @@ def test_a_document_is_forgotten_and_read_again_from_its_kept_text(shelf: Longsh
     forgotten = shelf("remove", "book", "--keep-text", "--json").json
     assert (forgotten["title"], forgotten["segments_removed"]) == ("book", 2)
     [row] = shelf("list", "--json").json["documents"]
-    assert (row["state"], row["bytes"], "text is kept" in row["reason"]) == ("paused", 0, True)
+    assert (row["state"], row["bytes"], row["reason"]) == ("paused", 0, "forgotten")
     refused = shelf(*asked)
     assert (refused.status, refused.json["error"]["kind"]) == (1, "not_ready")
     assert f"longshelf add {row['id']}" in refused.json["error"]["hint"]
