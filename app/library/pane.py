@@ -177,9 +177,7 @@ class LibraryPane(QFrame):
             return
         freed = words.size(sum(row["bytes"] for row in rows))
         question = self.tr("Forget what was read of %n document(s)?", "", len(rows))
-        detail = self.tr("About {0} are freed. The text and the chats stay; before the next question it has to be read again.").format(
-            freed
-        )
+        detail = self.tr("About {0} are freed. Text and chats stay; before the next question it has to be read again.").format(freed)
         if _confirmed(self, question, detail, self.tr("Forget")):
             for row in rows:
                 self._engine.request("documents.forget", {"id": row["id"]})

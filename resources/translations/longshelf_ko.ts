@@ -548,7 +548,7 @@
   <context>
     <name>LibraryPane</name>
     <message>
-      <source>About {0} are freed. The text and the chats stay; before the next question it has to be read again.</source>
+      <source>About {0} are freed. Text and chats stay; before the next question it has to be read again.</source>
       <translation>약 {0}가 비워집니다. 글과 대화는 남으며, 다음에 질문하려면 다시 읽어야 합니다.</translation>
     </message>
     <message>

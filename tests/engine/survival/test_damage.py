@@ -114,6 +114,55 @@ def _is_mended(stage: Stage, before: Any, expected: Any) -> None:
         assert examined(shelf)["problems"] == []
 
 
+@pytest.mark.parametrize("trials", [6, pytest.param(200, marks=pytest.mark.slow)])
+def test_the_log_of_a_catalog_that_was_not_closed_changes(stage: Stage, trials: int) -> None:
+    alone(_harm_log, stage, trials)
+
+
+def _harm_log(stage: Stage, trials: int) -> None:
+    stage.fresh()
+    expected = stage.told(lambda: _read_ask_and_die(stage))
+    before = stage.told(lambda: _held(stage))
+    stage.fresh()
+    stage.told(lambda: _read_ask_and_die(stage))
+    log = stage.home.catalog.with_name("catalog.db-wal")
+    assert log.stat().st_size > 10_000
+    full = stage.keep("full")
+    for trial in range(trials):
+        draw = random.Random(trial)
+        stage.fresh(full)
+        harm = draw.choice((*HARMS, _nothing_left))
+        log.write_bytes(harm(draw, bytearray(log.read_bytes())))
+        try:
+            in_child(lambda: _serves_nothing_wrong(stage, expected))
+            in_child(lambda: _goes_on(stage, before, expected))
+        except AssertionError as error:
+            raise AssertionError(f"trial {trial}: {harm.__name__}") from error
+
+
+def _nothing_left(draw: random.Random, content: bytearray) -> bytearray:
+    return bytearray()
+
+
+def _read_ask_and_die(stage: Stage) -> Any:
+    """The whole job, of which the catalog's log is left as it is when a process is killed."""
+    shelf = Shelf(stage.home)
+    for path in stage.sources:
+        add(shelf, path)
+    return answers(shelf)  # and no close
+
+
+def _goes_on(stage: Stage, before: Any, expected: Any) -> None:
+    """Texts and chats are all there, however much of the log was lost."""
+    with shelf_of(stage.home) as shelf:
+        examined(shelf, repair=True)
+        assert [add(shelf, path)["state"] for path in stage.sources] == ["ready", "ready"]
+        assert [row["text"] for row in _state(shelf)["shown"]] == [row["text"] for row in before["shown"]]
+        assert len(_state(shelf)["chats"]) >= 2
+        assert answers(shelf) == expected
+        assert examined(shelf)["problems"] == []
+
+
 @pytest.mark.parametrize("folder", ["segments", "texts", "chats"])
 def test_two_files_change_places(stage: Stage, folder: str) -> None:
     alone(_swap, stage, folder)
