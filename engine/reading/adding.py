@@ -173,7 +173,7 @@ def _known(shelf: Shelf, path: Path) -> DocumentRow | None:
 def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
     """Why a document that takes `missing` bytes more is not read now. leave: the person agrees to a large one."""
     try:
-        room.make(shelf, missing)
+        shelf.model_thread.run(lambda: room.make(shelf, missing), urgent=True)
     except LongshelfError as error:
         return error
     if missing > space.ASK_ABOVE and not leave:

@@ -207,7 +207,8 @@ class ReadingQueue:
         row = library.documents.get(live.job.document_id)
         document = stored_document(self.shelf, row)
         parts = library.parts.of(row.id, model.namespace) or assign_parts(self.shelf, model, row)
-        room.make(self.shelf, estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in parts)))
+        missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in parts))
+        self.shelf.model_thread.run(lambda: room.make(self.shelf, missing), urgent=True)
         ids: list[int] = []
         for part in parts:
             if part.state == "ready":

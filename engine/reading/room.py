@@ -23,7 +23,7 @@ def limit(shelf: Shelf) -> int:
 
 
 def make(shelf: Shelf, needed: int, keep: int | None = None) -> None:
-    """Make room for `needed` bytes more, giving up stored combinations (but `keep`).
+    """Make room for `needed` bytes more, giving up stored combinations (but `keep`), on the model thread, where none is being made.
 
     Raises LongshelfError("limit") where that isn't enough, and ("disk_full").
     """

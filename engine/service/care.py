@@ -10,6 +10,7 @@ from engine.library import checkup, mending
 from engine.library.counters import TOKENS_PREFILLED
 from engine.model.card import CARD_FILE
 from engine.model.config import damaged
+from engine.reading import room
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ _ROUNDS = 4
 def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """{problems, repaired, tokens_prefilled_total, …}: what is wrong in this home, and, where asked, its repair."""
     rebuilt: dict[str, Any] | None = None
-    room = space.space(shelf.home.root)
-    disk = {"free": room.free, "floor": room.floor}
+    on_disk = space.space(shelf.home.root)
+    disk = {"free": on_disk.free, "floor": on_disk.floor, "limit": room.limit(shelf)}
     models = _model_problems(shelf, bool(params.get("deep")))
     try:
         library = shelf.library

@@ -15,10 +15,12 @@ from engine.cli import main
 from engine.errors import LongshelfError
 from engine.home import Home
 from engine.library import room
+from engine.library.library import Library
 from engine.shelf import Call
 from tests.engine.books import add, book
 from tests.engine.store.crashing import fills, in_child
 from tests.engine.survival.whole import Stage, alone, answers, examined, read_and_ask, recover, shelf_of
+from tests.homes.make import FOLDER, held, unpack
 
 
 @contextmanager
@@ -75,6 +77,28 @@ def _fill_forgetting(stage: Stage) -> None:
     for _ in fills(lambda step: work(), 3):
         in_child(lambda: recover(stage, expected))
         stage.fresh(full)
+
+
+def test_a_disk_that_fills_at_a_step_of_an_upgrade(stage: Stage) -> None:
+    alone(_fill_upgrade, stage)
+
+
+def _fill_upgrade(stage: Stage) -> None:
+    home, before = unpack(FOLDER / "0.1.0.zip", stage.room / "old")
+
+    def work() -> None:
+        with _only("disk_full"):
+            Library.open(stage.home).close()
+
+    def as_before() -> None:
+        with shelf_of(stage.home) as shelf:
+            assert held(shelf) == before
+
+    stage.fresh(home.root)
+    for _ in fills(lambda step: work()):
+        in_child(as_before)
+        stage.fresh(home.root)
+    in_child(as_before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a small disk")
