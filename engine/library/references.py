@@ -30,6 +30,6 @@ def last_use(catalog: Catalog, namespace: str | None = None) -> dict[str, float]
     sql = """
         SELECT parts.document_id AS id, max(segments.last_used) AS used
         FROM parts JOIN part_segments ON part_segments.part_id = parts.id JOIN segments USING (digest)
-        WHERE :namespace IS NULL OR parts.namespace = :namespace GROUP BY parts.document_id ORDER BY used
+        WHERE :namespace IS NULL OR parts.namespace = :namespace GROUP BY parts.document_id ORDER BY used, min(parts.id)
     """
     return {str(row["id"]): float(row["used"]) for row in catalog.rows(sql, {"namespace": namespace})}
