@@ -6,6 +6,7 @@ model that is computed almost rightly answers almost sensibly, and nobody would 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,25 +63,30 @@ def config_from_hf(stored: Mapping[str, Any], generation: Mapping[str, Any] | No
     Raises LongshelfError("model_unsupported") for an unknown architecture or a variant that the decoder doesn't know, ("model_damaged")
     for a config that contradicts itself.
     """
-    model_type, architecture = str(stored.get("model_type", "")), next(iter(stored.get("architectures") or ()), None)
-    name = next((name for name, family in FAMILIES.items() if model_type in family.hf), None)
+    name = next((name for name, family in FAMILIES.items() if stored.get("model_type") in family.hf), None)
     if name is None:
-        raise unsupported(f"The architecture {architecture or model_type or '(not named)'} isn't known.")
+        raise unsupported(f"The architecture {_architecture(stored)} isn't known.")
     if quantised := stored.get("quantization_config"):
         method = quantised.get("quant_method", "a method that isn't named") if isinstance(quantised, dict) else quantised
         raise LongshelfError(
             "model_unsupported", f"The weights are quantised with {method}.", "Take the original checkpoint, or a GGUF of the model."
         )
-    whole, c = _filled(stored, model_type)
-    family = FAMILIES[name]
+    try:
+        return _config(name, stored, generation or {})
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
+        raise _damaged(error) from error
+
+
+def _config(name: str, stored: Mapping[str, Any], generation: Mapping[str, Any]) -> ModelConfig:
+    family, c = FAMILIES[name], _filled(stored)
     if c.model_type not in family.hf:
-        raise unsupported(f"The architecture {architecture or model_type} with a text part {c.model_type!r} isn't known.")
+        raise unsupported(f"The architecture {_architecture(stored)} with a text part {c.model_type!r} isn't known.")
     _check(c)
     head_dim = int(getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads)
     window, (rope_theta, sliding_rope_theta, rope, rotary_dim) = _window(c), _rope(c, head_dim)
     sliding_window, kinds = _kinds(family, c, window)
     gemma = "post_norms" in family.always
-    ends = (_ids(source.get("eos_token_id")) for source in (generation or {}, stored, c.to_dict()))
+    ends = (_ids(source.get("eos_token_id")) for source in (generation, stored, c.to_dict()))
     return ModelConfig(
         family=name,
         layers=c.num_hidden_layers,
@@ -92,7 +98,7 @@ def config_from_hf(stored: Mapping[str, Any], generation: Mapping[str, Any] | No
         vocab=c.vocab_size,
         rope_theta=rope_theta,
         rms_eps=c.rms_norm_eps,
-        tied=bool(whole.tie_word_embeddings),
+        tied=bool(stored.get("tie_word_embeddings", c.tie_word_embeddings)),
         window=window,
         bos=c.bos_token_id,
         eos=tuple(sorted(set().union(*ends))),
@@ -109,16 +115,23 @@ def config_from_hf(stored: Mapping[str, Any], generation: Mapping[str, Any] | No
     )
 
 
-def _filled(stored: Mapping[str, Any], model_type: str) -> tuple[Any, Any]:
-    """The transformers config of the whole model, and that of its text part (the same for most)."""
+def _architecture(stored: Mapping[str, Any]) -> str:
+    named = stored.get("architectures")
+    return str((named[0] if isinstance(named, list) and named else stored.get("model_type")) or "(not named)")
+
+
+def _damaged(error: Exception) -> LongshelfError:
+    return LongshelfError("model_damaged", f"The model's config.json can't be used: {error}.", "Download the model again.")
+
+
+def _filled(stored: Mapping[str, Any]) -> Any:
+    """The transformers config of the model's text part, which for most is the whole."""
     from transformers import AutoConfig  # seconds to import, and needed at install only
 
-    known = {key: value for key, value in stored.items() if key != "model_type"}
     try:
-        whole = AutoConfig.for_model(model_type, **known)
-        return whole, whole.get_text_config()
+        return AutoConfig.for_model(**copy.deepcopy(dict(stored))).get_text_config()  # it writes into what it is given
     except Exception as error:  # its validators raise what they like
-        raise LongshelfError("model_damaged", f"The model's config.json can't be used: {error}.", "Download the model again.") from error
+        raise _damaged(error) from error
 
 
 def _check(c: Any) -> None:

@@ -32,6 +32,13 @@ _DEFAULTS = {
 
 def config_of(file: GgufFile) -> ModelConfig:
     """Raises LongshelfError("model_unsupported") for another family or a variant that the decoder doesn't know, ("model_damaged")."""
+    try:
+        return _config(file)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise file.damaged(f"its metadata contradicts itself ({error})") from error
+
+
+def _config(file: GgufFile) -> ModelConfig:
     name = next((name for name, family in FAMILIES.items() if family.gguf == file.family), None)
     if name is None:
         raise file.unsupported(f"is of the family {file.family!r}" if file.family else "doesn't say of which family it is")

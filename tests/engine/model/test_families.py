@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -176,7 +177,7 @@ def test_an_unknown_text_part_is_named() -> None:
     entries = {**SIZES, "max_position_embeddings": 4096}
     seeing = {"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"]}
     config = config_from_hf({**seeing, "text_config": {**entries, "model_type": "mistral", "sliding_window": None}})
-    assert (config.family, config.layers, config.layer_kinds) == ("mistral", 3, ())
+    assert (config.family, config.layers, config.layer_kinds, config.tied) == ("mistral", 3, (), False)
     with pytest.raises(LongshelfError, match="qwen3_moe"):
         config_from_hf({**seeing, "text_config": {"model_type": "qwen3_moe"}})
 
@@ -228,10 +229,30 @@ def test_a_variant_that_would_be_computed_wrongly_is_refused(variant: dict[str, 
     assert caught.value.kind == "model_unsupported"
 
 
+def test_the_config_that_was_given_stays_as_it_was() -> None:
+    stored = {**SIZES, **FAMILIES["Phi-4 mini"], "head_dim": 16, "max_position_embeddings": 160}
+    before = json.dumps(stored)
+    config_from_hf(stored)
+    assert json.dumps(stored) == before
+
+
 def test_a_config_that_contradicts_itself_is_damage() -> None:
     with pytest.raises(LongshelfError) as caught:
         config_from_hf({**SIZES, "model_type": "llama", "hidden_size": "wide"})
     assert caught.value.kind == "model_damaged"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_wrong_entry_never_raises_anything_but_a_named_error(family: str) -> None:
+    stored = {**SIZES, "max_position_embeddings": 160, **FAMILIES[family]}
+    kinds = set()
+    for name in stored:
+        for wrong in (None, 0, -1, 1.5, "x", [], [0], {}, {"rope_type": "yarn", "factor": 0}):
+            try:
+                config_from_hf({**stored, name: wrong})
+            except LongshelfError as error:
+                kinds.add(error.kind)
+    assert kinds == {"model_damaged", "model_unsupported"}
 
 
 def test_what_a_family_does_not_have_is_not_in_its_identity() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -77,7 +78,7 @@ def tiny(seed: int = 0, window: int = 4096, **changes: Any) -> PreTrainedModel:
     """A Hugging Face model of random weights, float32, eager attention, as `config.json` with these entries describes it."""
     torch.manual_seed(seed)
     entries = {**SIZES, "max_position_embeddings": window, **changes}
-    entries = {name: value for name, value in entries.items() if value is not None or name not in SIZES}
+    entries = copy.deepcopy({name: value for name, value in entries.items() if value is not None or name not in SIZES})
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**entries), attn_implementation="eager").eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
