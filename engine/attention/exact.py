@@ -1,4 +1,5 @@
-"""Exact attention: every row reads the whole of its sequence. The reference that every other way is measured against."""
+"""Exact attention: every row reads the whole of its sequence, in a sliding layer of its window. The reference that every other way is
+measured against."""
 
 from __future__ import annotations
 
@@ -24,6 +25,8 @@ class Exact:
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, cpu.BlockList] = {}
+        self._counted: Rows | None = None  # the rows of the last call, for which `_tokens` holds
+        self._tokens: dict[int, int] = {}  # window -> tokens seen
         self._watched = torch.empty(0, 0)  # [Hkv, positions]
         self._watched_rows = 0
 
@@ -33,7 +36,7 @@ class Exact:
             sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
         blocks = self._blocks(layer, rows)
         scale, softcap, window = self.config.scale, self.config.attention_softcap, self.config.window_of(layer)
-        self.bytes_read += _seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
+        self.bytes_read += self._seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
         if layer in self.watch_layers and len(rows.takes) == 1:
             if self._watched.shape[1] != blocks.keys:
                 grown = torch.zeros(k.shape[1], blocks.keys)
@@ -51,6 +54,14 @@ class Exact:
         mean = self._watched.sum(0) / max(1, self._watched_rows)
         self._watched, self._watched_rows = torch.empty(0, 0), 0
         return mean
+
+    def _seen_tokens(self, rows: Rows, window: int) -> int:
+        """`_seen_tokens`, counted once for all layers with the same window."""
+        if rows is not self._counted:
+            self._counted, self._tokens = rows, {}
+        if window not in self._tokens:
+            self._tokens[window] = _seen_tokens(rows, window)
+        return self._tokens[window]
 
     def _blocks(self, layer: int, rows: Rows) -> cpu.BlockList:
         """The list of one layer, made anew only when the sequences, their memory or the row counts change."""

@@ -121,6 +121,15 @@ def test_in_bf16_logits_stay_near(family: str) -> None:
     assert (near - pair.truth).abs().mean() < 0.1 * pair.truth.abs().mean()
 
 
+@pytest.mark.parametrize("family", ["Gemma 2", "Gemma 3"])
+def test_embeddings_are_scaled_in_the_dtype_of_the_model(family: str) -> None:
+    """The square root of 96 is 9.8 in float32 and 9.8125 in bf16, and models were trained with the latter."""
+    pair = pair_of(family)
+    near = tiny(seed=2, window=160, **FAMILIES[family]).bfloat16()
+    decoder = Decoder(pair.config, build(installed(pair.config, near.state_dict()).get, pair.config, torch.bfloat16))
+    assert torch.equal(decoder.embed(IDS), near.model.embed_tokens(IDS))
+
+
 @pytest.mark.skipif(cpu.native() is None, reason="the native library isn't built")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bf16"])
 @pytest.mark.parametrize("family", FAMILIES)
