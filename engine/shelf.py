@@ -120,7 +120,7 @@ class Shelf:
     def model(self, name: str | None = None) -> tuple[LoadedModel, float]:
         """The model in memory (one at a time), and the seconds that loading took now.
 
-        Raises LongshelfError("no_model"), ("unknown_model"), ("model_damaged").
+        Raises LongshelfError("no_model"), ("unknown_model"), ("model_damaged"), ("not_enough_memory").
         """
         wanted = name or self.models.current()
         loaded = self._loaded
@@ -132,9 +132,11 @@ class Shelf:
 
         def load() -> LoadedModel:
             from engine.model.loaded import LoadedModel
+            from engine.model.needs import require_memory
             from engine.threads import use_threads
 
             if self._loaded is None or self._loaded.name != installed.name:
+                require_memory(installed.name, installed.memory_needed)
                 use_threads(settings.load(self.home).threads)
                 self._loaded = LoadedModel(installed)
             return self._loaded

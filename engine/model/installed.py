@@ -21,6 +21,7 @@ from engine.home import Home
 from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPLATE_FILE, TEMPORARY, WEIGHTS_FILE, Card, read_json
 from engine.model.config import ModelConfig, damaged
 from engine.model.fetch import DEFAULT
+from engine.model.needs import costs, memory_needed
 from engine.model.tokenizer import Tokenizer
 from engine.store import durable
 
@@ -45,6 +46,11 @@ class InstalledModel:
     @property
     def weights(self) -> Path:
         return self.folder / WEIGHTS_FILE
+
+    @property
+    def memory_needed(self) -> int:
+        """Bytes of memory that running it takes."""
+        return memory_needed(self.config, self.card.weights_bytes, self.card.weights != "bf16")
 
     def tokenizer(self) -> Tokenizer:
         """Loaded at the first call (about 0.1 s), then the same one."""
@@ -119,8 +125,8 @@ class Models:
     def list(self) -> list[dict[str, Any]]:
         """A row for each installed model, and one for the model that can be fetched if it isn't installed.
 
-        {name, installed, current, bytes, family, window, weights, license, languages, trial, source, problem}; bytes of a model that
-        isn't installed: what is downloaded. problem: why an installed model can't be used (what its card would
+        {name, installed, current, bytes, family, window, weights, license, languages, trial, source, problem} and what `costs` says;
+        bytes of a model that isn't installed: what is downloaded. problem: why an installed model can't be used (what its files would
         say is null then), else null.
         """
         current = self.current()
@@ -132,11 +138,12 @@ class Models:
     def _row(self, name: str, current: bool) -> dict[str, Any]:
         row = {"name": name, "installed": True, "current": current}
         try:
-            card = self.open(name).card
+            model = self.open(name)
         except LongshelfError as error:
-            unknown = dict.fromkeys(("family", "window", "weights", "license", "source"))
+            unknown = dict.fromkeys(("family", "window", "weights", "license", "source", *costs(0, 0)))
             size = _folder_bytes(self._home.models / name)
             return {**row, "bytes": size, **unknown, "languages": [], "trial": False, "problem": error.message}
+        card = model.card
         return {
             **row,
             "bytes": card.bytes,
@@ -148,6 +155,7 @@ class Models:
             "trial": card.trial,
             "source": card.source,
             "problem": None,
+            **costs(model.config.kv_bytes_per_token, model.memory_needed),
         }
 
     def current(self) -> str | None:
@@ -210,6 +218,7 @@ def _fetchable_row() -> dict[str, Any]:
         "trial": True,
         "source": DEFAULT.source,
         "problem": None,
+        **costs(DEFAULT.kv_bytes_per_token, DEFAULT.memory_needed),
     }
 
 

@@ -18,7 +18,7 @@ import sentencepiece
 from engine.model.config import damaged
 
 SPACE = "▁"
-_NO_SPACE_BEFORE = bytes([0x1A, 2, 0x18, 0])
+NO_SPACE_BEFORE = bytes([0x1A, 2, 0x18, 0])
 """normalizer_spec.add_dummy_prefix = false; behind a whole model it overrides what that says."""
 
 
@@ -42,7 +42,7 @@ class SentencePieceVocabulary:
             self._spaced = bool(stored["spaced"])
             proto = file.read_bytes()
             self.writes_space = sentencepiece.SentencePieceProcessor(model_proto=proto).normalize("a") == f"{SPACE}a"
-            self._model = sentencepiece.SentencePieceProcessor(model_proto=proto + _NO_SPACE_BEFORE)
+            self._model = sentencepiece.SentencePieceProcessor(model_proto=proto + NO_SPACE_BEFORE)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise damaged(f"{file} can't be read: {error}.") from error
         self._own = self._model.piece_size()
@@ -109,6 +109,11 @@ class SentencePieceVocabulary:
             return b""
         piece: str = self._model.id_to_piece(token)
         return bytes([int(piece[3:5], 16)]) if self._model.is_byte(token) else piece.replace(SPACE, " ").encode()
+
+
+def piece_count(file: Path) -> int:
+    """Pieces of a tokenizer.model. Raises OSError or RuntimeError if it can't be read."""
+    return int(sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes()).piece_size())
 
 
 def added_json(tokens: dict[str, tuple[int, bool]], spaced: bool) -> dict[str, Any]:

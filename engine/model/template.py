@@ -20,6 +20,14 @@ from engine.errors import LongshelfError
 
 INSTRUCT = "Take an instruct (chat) version of the model."
 
+PLAIN = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message.role == 'user' %}{{ 'Text:\n\n' if loop.first else 'Question:\n\n' }}{{ message.content }}\n\nAnswer:\n\n"
+    "{% elif message.role == 'assistant' %}{{ message.content }}{{ eos_token }}\n\n"
+    "{% endif %}{% endfor %}"
+)
+"""For models without a template of their own: texts, questions and answers under plain headings."""
+
 _TODAY = datetime.datetime(2024, 7, 26)
 _SYSTEM, _FIRST, _ANSWER, _SECOND = "LSMARKSYSTEM", "LSMARKFIRST", "LSMARKANSWER", "LSMARKSECOND"
 

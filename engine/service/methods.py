@@ -58,9 +58,11 @@ def models_fetch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 def models_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     from engine.model import install
+    from engine.model.plan import Wishes
 
     path = Path(os.path.abspath(os.path.expanduser(params["path"])))
-    return _models_changed(shelf, install.install_gguf(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set))
+    wishes = Wishes(params.get("template") or "own", params.get("pack"))
+    return _models_changed(shelf, install.install_model(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set, wishes))
 
 
 def models_use(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from engine import settings
 from engine.home import Home
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.shelf import Shelf
 from tests.engine.model import tiny_gguf
 from tests.engine.store.memory_folder import memory_folder
@@ -25,7 +25,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = tiny_gguf.tensors()
     values["token_embd.weight"][: len(tiny_gguf.SPECIALS)] = 0  # tied: their logits are 0, far below the largest of the others
     home = Home(room / "home").open()
-    install_gguf(home, tiny_gguf.write(room / "tiny.gguf", values, llama__context_length=TINY_WINDOW))
+    install_model(home, tiny_gguf.write(room / "tiny.gguf", values, llama__context_length=TINY_WINDOW))
     return home.models
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from engine import settings
 from engine.home import Home
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.shelf import Call, Shelf
 from engine.version import VERSION
 from tests.engine.model import tiny_gguf
@@ -40,7 +40,7 @@ def make(folder: Path = FOLDER) -> Path:
         home = Home(room / "home").open()
         values = tiny_gguf.tensors()
         values["token_embd.weight"][: len(tiny_gguf.SPECIALS)] = 0  # tied: an answer never ends by itself
-        install_gguf(home, tiny_gguf.write(room / "tiny.gguf", values, llama__context_length=1024))
+        install_model(home, tiny_gguf.write(room / "tiny.gguf", values, llama__context_length=1024))
         settings.change(home, {"threads": 1})
         held = _fill(home, room)
         _pack(home, held, target)

@@ -13,7 +13,7 @@ from engine.home import Home
 from engine.model import weights
 from engine.model.decoder import Decoder
 from engine.model.few_rows import FEW
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.model.installed import Models
 from kernels import cpu
 from tests.engine.model import tiny_gguf
@@ -55,7 +55,7 @@ def decoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder: Path = tmp_path_factory.mktemp(request.param)
     home = Home(folder / "home").open()
     packing = tiny_gguf.PACKED[request.param.upper()]
-    installed = Models(home).open(install_gguf(home, tiny_gguf.write(folder / "tiny.gguf", packing=packing)))
+    installed = Models(home).open(install_model(home, tiny_gguf.write(folder / "tiny.gguf", packing=packing)))
     return Decoder(installed.config, weights.load(installed.folder, installed.config))
 
 

@@ -15,7 +15,7 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.model.decoder import Decoder
 from engine.model.gguf_import import GgufFile
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.model.installed import Models
 from engine.model.weights import build, state
 from tests.engine.model import tiny_gguf
@@ -52,7 +52,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def installed_logits(home: Home, source: Path) -> torch.Tensor:
-    model = Models(home).open(install_gguf(home, source))
+    model = Models(home).open(install_model(home, source))
     decoder = Decoder(model.config, build(state(model.weights).get, model.config, torch.float32))
     rows = Rows([(Sequence((), Tail(model.config, torch.float32)), len(IDS))])
     return decoder.forward(IDS, rows, Exact(model.config), slice(None))

@@ -12,7 +12,7 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.model import installed as installed_module
 from engine.model import safetensors_file
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.model.installed import Models
 from engine.shelf import Call, Shelf
 from tests.engine.books import add, book
@@ -37,16 +37,16 @@ def test_without_a_model_the_next_step_is_named(home: Home) -> None:
 
 
 def test_the_chosen_model_stays_chosen(home: Home, source: Path) -> None:
-    install_gguf(home, source, "a")
-    install_gguf(home, source, "b")
+    install_model(home, source, "a")
+    install_model(home, source, "b")
     assert Models(home).current() == "a"
     Models(home).use("b")
     assert Models(home).open().name == "b"
 
 
 def test_when_the_chosen_one_is_removed_another_serves(home: Home, source: Path) -> None:
-    install_gguf(home, source, "a")
-    install_gguf(home, source, "b")
+    install_model(home, source, "a")
+    install_model(home, source, "b")
     Models(home).use("b")
     Models(home).remove("b")
     assert (Models(home).names(), Models(home).current()) == (["a"], "a")
@@ -61,7 +61,7 @@ def test_an_unknown_name_is_an_error(home: Home) -> None:
 
 
 def test_the_list_offers_the_default_model_beside_the_installed_ones(home: Home, source: Path) -> None:
-    install_gguf(home, source, "mine")
+    install_model(home, source, "mine")
     rows = Models(home).list()
     assert [(row["name"], row["installed"], row["current"]) for row in rows] == [("mine", True, True), ("smollm2", False, False)]
     assert rows[0].keys() == rows[1].keys()
@@ -70,7 +70,7 @@ def test_the_list_offers_the_default_model_beside_the_installed_ones(home: Home,
 
 
 def test_a_damaged_model_is_listed_with_its_problem_and_can_be_removed(home: Home, source: Path) -> None:
-    install_gguf(home, source, "mine")
+    install_model(home, source, "mine")
     weights = home.models / "mine" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1])
     models = Models(home)
@@ -83,7 +83,7 @@ def test_a_damaged_model_is_listed_with_its_problem_and_can_be_removed(home: Hom
 
 
 def test_a_flipped_bit_in_the_weights_is_found_by_verify(home: Home, source: Path) -> None:
-    model = Models(home).open(install_gguf(home, source))
+    model = Models(home).open(install_model(home, source))
     model.verify()
     content = bytearray(model.weights.read_bytes())
     content[-1] ^= 1
@@ -94,7 +94,7 @@ def test_a_flipped_bit_in_the_weights_is_found_by_verify(home: Home, source: Pat
 
 
 def test_a_card_of_a_later_version_is_refused(home: Home, source: Path) -> None:
-    path = home.models / install_gguf(home, source) / "model.json"
+    path = home.models / install_model(home, source) / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 2}))
     with pytest.raises(LongshelfError) as caught:
         Models(home).open()
@@ -131,7 +131,7 @@ def test_the_doctor_names_a_damaged_model_and_the_documents_are_still_listed(tin
 
 @pytest.mark.parametrize("name", ["model.json", "config.json", "tokenizer.json", "chat_template.jinja"])
 def test_no_letter_of_a_model_s_small_files_can_change_unnoticed(home: Home, source: Path, name: str) -> None:
-    folder = home.models / install_gguf(home, source)
+    folder = home.models / install_model(home, source)
     content = (folder / name).read_bytes()
     for at in range(0, len(content), 29):
         (folder / name).write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
@@ -145,7 +145,7 @@ def test_no_letter_of_a_model_s_small_files_can_change_unnoticed(home: Home, sou
 def test_large_weights_are_read_at_the_first_start_only_until_their_file_changes(
     home: Home, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = Models(home).open(install_gguf(home, source))
+    model = Models(home).open(install_model(home, source))
     read: list[Path] = []
     digest = safetensors_file.digest
     monkeypatch.setattr(safetensors_file, "digest", lambda path: read.append(path) or digest(path))

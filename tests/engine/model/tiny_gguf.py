@@ -56,7 +56,8 @@ def write(
     template: str | None = TEMPLATE,
     **fields: Any,
 ) -> Path:
-    """Write a GGUF: matrices packed as `packing`, vectors float32. `fields` replaces or adds metadata, dots written as "__"."""
+    """Write a GGUF: matrices packed as `packing` (uint8: they are), vectors float32. `fields` replaces or adds metadata, dots written as
+    "__"."""
     known: dict[str, Any] = {
         f"{family}.block_count": LAYERS,
         f"{family}.context_length": WINDOW,
@@ -165,7 +166,9 @@ def _write(
     for key, value in fields.items():
         _add(writer, key, value)
     for name, tensor in values.items():
-        if tensor.ndim == 1 or packing == PACKED.F32:
+        if tensor.dtype == np.uint8:  # blocks already
+            writer.add_tensor(name, np.ascontiguousarray(tensor), raw_dtype=packing)
+        elif tensor.ndim == 1 or packing == PACKED.F32:
             writer.add_tensor(name, np.ascontiguousarray(tensor))
         else:
             writer.add_tensor(name, gguf.quants.quantize(tensor, packing), raw_dtype=packing)

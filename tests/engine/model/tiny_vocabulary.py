@@ -10,9 +10,10 @@ from typing import Any
 
 import sentencepiece
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import resources
+from tests.engine.model import tiny_gguf
 
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SPECIALS = ("<unk>", "<s>", "</s>")
@@ -65,3 +66,15 @@ def tokenizer_json(kind: str) -> str:
     stored["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] in SPECIALS]  # bytes are no words
     stored["model"]["byte_fallback"] = True
     return json.dumps(stored, ensure_ascii=False)
+
+
+def byte_level_json() -> str:
+    """A tokenizer.json of bytes and a few merges, as byte-level models have it; the tokens of `tiny_gguf`."""
+    merges = [tuple(merge.split(" ")) for merge in tiny_gguf.MERGES]
+    built = tokenizers.Tokenizer(models.BPE(vocab={token: n for n, token in enumerate(tiny_gguf.TOKENS)}, merges=merges))
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.post_processor = processors.ByteLevel(trim_offsets=True)
+    built.decoder = decoders.ByteLevel()
+    built.add_special_tokens(list(tiny_gguf.SPECIALS))
+    text: str = built.to_str()
+    return text

@@ -15,7 +15,7 @@ import pytest
 
 from engine import settings
 from engine.home import Home
-from engine.model.install import install_gguf
+from engine.model.install import install_model
 from engine.service.server import Host
 from engine.shelf import Call, Shelf
 from tests.engine.books import PART, Row, add, ask, book
@@ -88,7 +88,7 @@ def test_what_one_number_of_threads_read_another_answers_from(tiny_home: Home, t
 def other_model(home: Home, room: Path) -> None:
     values = tiny_gguf.tensors(seed=7)
     values["token_embd.weight"][: len(tiny_gguf.SPECIALS)] = 0
-    install_gguf(home, tiny_gguf.write(room / "other.gguf", values, llama__context_length=4096), "another")
+    install_model(home, tiny_gguf.write(room / "other.gguf", values, llama__context_length=4096), "another")
 
 
 def test_one_model_never_answers_from_what_another_read(tiny_home: Home, tmp_path: Path) -> None:
