@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.engine.commands.conftest import Longshelf
-from tests.engine.model import tiny_gguf
+from tests.engine.model import tiny_folder, tiny_gguf
 
 
 def test_list_shows_installed_models_and_what_can_be_fetched(longshelf: Longshelf) -> None:
@@ -42,3 +43,31 @@ def test_a_file_that_is_no_model_is_refused(longshelf: Longshelf, tmp_path: Path
     (tmp_path / "poem.gguf").write_text("Tyger Tyger, burning bright", encoding="utf-8")
     done = longshelf("models", "add", tmp_path / "poem.gguf", "--json")
     assert (done.status, done.json["error"]["kind"]) == (1, "not_a_model")
+
+
+def test_list_says_what_each_model_costs_and_whether_it_fits(longshelf: Longshelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {row["name"]: row for row in longshelf("models", "list", "--json").json["models"]}
+    assert rows["smollm2"]["kv_gb_per_100_pages"] == 1.152  # 23,040 bytes a token, 500 tokens a page
+    assert all(row["fits"] and row["memory_needed"] > row["bytes"] for row in rows.values())
+    monkeypatch.setattr("engine.model.needs.psutil.virtual_memory", lambda: SimpleNamespace(total=500_000_000, available=1))
+    listed = longshelf("models", "list").out
+    assert "more than this machine has (500.0 MB)" in listed
+    assert "500 tokens" in listed
+
+
+def test_a_model_that_does_not_fit_into_memory_is_not_loaded(longshelf: Longshelf, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Once upon a time.", encoding="utf-8")
+    memory = SimpleNamespace(total=8_000_000_000, available=100_000)
+    monkeypatch.setattr("engine.model.needs.psutil.virtual_memory", lambda: memory)
+    done = longshelf("add", tmp_path / "a.txt", "--json")
+    error = done.json["error"]
+    assert (error["kind"], "GB are free" in error["message"], "--pack" in error["hint"]) == ("not_enough_memory", True, True)
+
+
+def test_a_folder_is_added_and_packed(longshelf: Longshelf, tmp_path: Path) -> None:
+    folder = tiny_folder.write(tmp_path / "Tiny", "Qwen3")
+    assert "tiny-folder is installed" in longshelf("models", "add", folder, "--name", "tiny-folder", "--pack", "q8_0").out
+    rows = {row["name"]: row for row in longshelf("models", "list", "--json").json["models"]}
+    assert (rows["tiny-folder"]["family"], rows["tiny-folder"]["weights"]) == ("qwen3", "q8_0")
+    for wrong in (("--pack", "q3_9"), ("--template", "fancy")):
+        assert longshelf("models", "add", folder, *wrong, "--json").json["error"]["kind"] == "usage"
