@@ -11,7 +11,7 @@ from typing import Any
 from engine.commands.session import Session
 from engine.errors import LongshelfError
 
-BENCHES = {"decode": "beside transformers", "add": "reading a document"}
+BENCHES = {"decode": "beside transformers", "add": "reading a document", "peers": "beside llama.cpp, which `make peers` installs"}
 EVALS = {
     "routing": "is the right part chosen",
     "citations": "is the right passage cited",
@@ -24,6 +24,8 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     bench = commands.add_parser("bench", parents=[output], help=f"measure speed on this machine: {', '.join(BENCHES)}")
     bench.add_argument("name", choices=BENCHES, help=_listed(BENCHES))
     bench.add_argument("--quick", action="store_true", help="fewer repeats, within 50 s")
+    bench.add_argument("--stages", action="store_true", help="decode: where the time of our own step goes, without peers")
+    bench.add_argument("--gguf", type=Path, metavar="FILE", help="peers: the file that the model was installed from")
     bench.set_defaults(run=_bench)
     evaluate = commands.add_parser(
         "eval",
@@ -46,14 +48,21 @@ def _listed(names: dict[str, str]) -> str:
 def _bench(options: Namespace, session: Session) -> dict[str, Any]:
     shelf = session.own_engine().shelf
     model, _ = shelf.model()
+    note = session.output.note
     if options.name == "decode":
         from engine.evaluation.decode import bench_decode
 
-        report = shelf.model_thread.run(lambda: bench_decode(model, session.output.note, options.quick))
+        report = shelf.model_thread.run(lambda: bench_decode(model, note, options.quick, options.stages))
+    elif options.name == "peers":
+        from engine.evaluation.peers import bench_peers
+
+        if options.quick:
+            raise LongshelfError("usage", "`bench peers` means nothing in 50 s: reading thousands of tokens with a peer takes minutes.")
+        report = shelf.model_thread.run(lambda: bench_peers(model, shelf.home, options.gguf, note))
     else:
         from engine.evaluation.add import bench_add
 
-        report = bench_add(shelf, model, session.output.note, options.quick)
+        report = bench_add(shelf, model, note, options.quick)
     return _said(session, report.as_json())
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-import resources
 from engine.documents.reader import read
+from engine.evaluation.ours import handbook_text
 from engine.evaluation.report import Report, timed
 from engine.model.loaded import LoadedModel
 
@@ -29,7 +29,7 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
 
     wanted, repeats = (QUICK_TOKENS, 1) if quick else (TOKENS, 3)
     report = Report("add", {"model": model.name, "tokens": wanted, "repeats": repeats, "quick": quick})
-    text = _text(model, wanted)
+    text = handbook_text(model, wanted)
     with TemporaryDirectory() as folder:
         for repeat in range(repeats):
             # A word of its own before each paragraph makes every part of every repeat one that was never read.
@@ -65,14 +65,6 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
     report.figures["found_vs_computed"] = report.median("add_s") / report.median("add_found_s")
     report.figures["bytes_vs_kv"] = report.median("bytes") / (tokens * model.config.kv_bytes_per_token)
     return report
-
-
-def _text(model: LoadedModel, tokens: int) -> str:
-    """About so many tokens of the handbook, repeated."""
-    handbook = resources.handbook("en").read_text(encoding="utf-8")
-    encoding = model.tokenizer.encode(handbook)
-    copies, rest = divmod(tokens, len(encoding))
-    return handbook * copies + handbook[: encoding.offsets[rest][0]]
 
 
 def _model_work(shelf: Shelf, model: LoadedModel, document_id: str) -> float:

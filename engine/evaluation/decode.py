@@ -10,12 +10,10 @@ from typing import Any
 
 import torch
 
-import resources
-from engine.answering.generate import prefill
-from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Sequence, Tail
 from engine.errors import LongshelfError
+from engine.evaluation.ours import decoding, handbook_ids, read_ids
 from engine.evaluation.report import Report, timed
+from engine.evaluation.stages import add_stages
 from engine.model.loaded import LoadedModel
 from engine.model.weights import state
 
@@ -24,10 +22,10 @@ PREFILL = 2048
 PEERS = ("eager", "sdpa")
 
 
-def bench_decode(model: LoadedModel, say: Callable[[str], None], quick: bool = False) -> Report:
+def bench_decode(model: LoadedModel, say: Callable[[str], None], quick: bool = False, stages: bool = False) -> Report:
     """Figures exact_vs_transformers_512, exact_vs_transformers_7680, prefill_vs_transformers: above 1 we are faster.
 
-    quick: the short context only, and fewer repeats.
+    quick: the short context only, and fewer repeats. stages: no peers, but where the time of our own step goes (`add_stages`).
     """
     repeats, steps = (3, 4) if quick else (7, 16)
     named = CONTEXTS[:1] if quick else CONTEXTS  # reading thousands of tokens three times over takes minutes
@@ -42,19 +40,25 @@ def bench_decode(model: LoadedModel, say: Callable[[str], None], quick: bool = F
             "repeats": repeats,
             "steps": steps,
             "quick": quick,
+            "stages": stages,
         },
     )
+    if stages:
+        for context in contexts:
+            say(f"a step behind {context} tokens")
+            add_stages(report, model, context, repeats)
+        return report
     peers = {kind: _peer(model, kind) for kind in PEERS}
     for context in contexts:
-        ids = _text_ids(model, context)
+        ids = handbook_ids(model, context)
         say(f"decoding behind {context} tokens")
-        sides: dict[str, Callable[[], object]] = {"longshelf": _our_decode(model, ids, steps)}
+        sides: dict[str, Callable[[], object]] = {"longshelf": decoding(model, read_ids(model, ids), steps)}
         cache = _peer_cache(peers["sdpa"], ids)
         sides |= {kind: _peer_decode(peer, cache, steps) for kind, peer in peers.items()}
         _alternate(report, sides, repeats, steps, stage="decode", context=context)
     say(f"reading {PREFILL} tokens")
-    ids = _text_ids(model, PREFILL)
-    sides = {"longshelf": lambda: _our_prefill(model, ids)} | {kind: _peer_prefill(peer, ids) for kind, peer in peers.items()}
+    ids = handbook_ids(model, PREFILL)
+    sides = {"longshelf": lambda: read_ids(model, ids)} | {kind: _peer_prefill(peer, ids) for kind, peer in peers.items()}
     _alternate(report, sides, 2 if quick else 5, PREFILL, stage="prefill", context=PREFILL)
     for context, name in zip(contexts, named, strict=True):
         report.figures[f"exact_vs_transformers_{name}"] = _advantage(report, stage="decode", context=context)
@@ -76,33 +80,6 @@ def _alternate(report: Report, sides: dict[str, Callable[[], object]], repeats: 
 def _advantage(report: Report, **where: Any) -> float:
     ours = report.median("seconds", side="longshelf", **where)
     return min(report.median("seconds", side=kind, **where) for kind in PEERS) / ours
-
-
-def _text_ids(model: LoadedModel, count: int) -> list[int]:
-    ids = model.tokenizer.encode_ids(resources.handbook("en").read_text(encoding="utf-8"))
-    return (ids * (count // len(ids) + 1))[:count]
-
-
-def _our_prefill(model: LoadedModel, ids: list[int]) -> Sequence:
-    sequence = Sequence((), Tail(model.config, model.decoder.dtype, len(ids)))
-    prefill(model.decoder, sequence, ids, Exact(model.config))
-    return sequence
-
-
-def _our_decode(model: LoadedModel, ids: list[int], steps: int) -> Callable[[], object]:
-    sequence, attention = _our_prefill(model, ids), Exact(model.config)
-    sequence.tail.reserve(len(ids) + steps)
-
-    def run() -> None:
-        token = torch.tensor([ids[0]])
-        for _ in range(steps):
-            rows = Rows([(sequence, 1)])
-            logits = model.decoder.forward(token, rows, attention, slice(-1, None))
-            rows.advance()
-            token = logits.argmax(-1)
-        sequence.tail.cut(len(ids))
-
-    return run
 
 
 def _peer(model: LoadedModel, attention: str) -> Any:
