@@ -17,10 +17,11 @@ from engine.attention.sequence import Rows
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
 from engine.model.families import FAMILIES, unsupported
-from engine.model.few_rows import FEW, FewRows
+from engine.model.few_rows import FewRows
 from engine.model.rope import Rope, rotate
 from engine.model.weights import Layer, Weights
 from kernels import cpu
+from kernels.cpu import FEW
 
 CHUNK = 512
 """Tokens of one prefill call. Stored KV depends on it in the last bits, so every reading keeps to this grid."""

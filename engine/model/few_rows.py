@@ -16,12 +16,11 @@ from engine.attention.sequence import Rows
 from engine.model.config import ModelConfig
 from engine.model.weights import Layer, Weights
 from kernels import cpu
+from kernels.cpu import FEW
 
 if TYPE_CHECKING:
     from engine.model.decoder import Attention
 
-FEW = 16
-"""Up to this many rows of a call, each row's result is its own."""
 _ACTIVATIONS = {"silu": 0, "gelu_tanh": 1}
 _DTYPES = {torch.bfloat16: 0, torch.float32: 1}
 

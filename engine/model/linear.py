@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from kernels import cpu
+from kernels.cpu import FEW
 from kernels.packings import BF16, F32, Band, plain
 
 
@@ -47,8 +48,12 @@ class Linear:
         return cpu.Matrix(self.bands, self.columns, self.bias)
 
     def many(self, x: torch.Tensor) -> torch.Tensor:
-        """x [n, in] bf16 or float32, as the model's dtype is; gives [n, out] of the same dtype."""
-        y = F.linear(x, self.weight(x.dtype))
+        """x [n, in] bf16 or float32, as the model's dtype is; gives [n, out] of the same dtype.
+
+        Few rows come here only without the native library: one at a time, since torch's sums differ with their number.
+        """
+        weight = self.weight(x.dtype)
+        y = F.linear(x, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in x.split(1)])
         return y if self.bias is None else (y + self.bias).to(y.dtype)
 
     def weight(self, dtype: torch.dtype) -> torch.Tensor:

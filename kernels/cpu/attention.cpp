@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr int FEW = 32;  // up to this many rows, threads share out the keys; the threshold must not depend on the machine
+constexpr int FEW = 16;  // up to this many rows, threads share out the keys; the threshold must not depend on the machine
 
 struct Job {
   const LsAttend& a;

@@ -12,14 +12,12 @@ from engine.attention.sequence import Rows, Sequence, Tail
 from engine.home import Home
 from engine.model import weights
 from engine.model.decoder import Decoder
-from engine.model.few_rows import FEW
 from engine.model.install import install_model
 from engine.model.installed import Models
 from kernels import cpu
+from kernels.cpu import FEW
 from tests.engine.model import tiny_gguf
 from tests.engine.model.tiny import llama, ours
-
-pytestmark = pytest.mark.skipif(cpu.native() is None, reason="no native library")
 
 
 def ids_of(decoder: Decoder, count: int, seed: int = 0) -> torch.Tensor:
@@ -57,6 +55,19 @@ def decoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     packing = tiny_gguf.PACKED[request.param.upper()]
     installed = Models(home).open(install_model(home, tiny_gguf.write(folder / "tiny.gguf", packing=packing)))
     return Decoder(installed.config, weights.load(installed.folder, installed.config))
+
+
+@pytest.fixture(autouse=True, params=["native", "torch"])
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, decoder: Decoder) -> None:
+    """Each test with the native library and without."""
+    if request.param == "torch":
+        if decoder.config.layers > 3:
+            pytest.skip("slow")
+        monkeypatch.setattr(decoder, "_few", None)
+        for name in ("attention", "weights"):
+            monkeypatch.setattr(f"kernels.cpu.{name}.library", lambda: None)
+    elif cpu.native() is None:
+        pytest.skip("no native library")
 
 
 def test_verifying_several_tokens_is_decoding_them_one_by_one(decoder: Decoder) -> None:
