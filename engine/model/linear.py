@@ -53,7 +53,7 @@ class Linear:
         Few rows come here only without the native library: one at a time, since torch's sums differ with their number.
         """
         weight = self.weight(x.dtype)
-        y = F.linear(x, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in x.split(1)])
+        y = F.linear(x, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in x[:, None]])
         return y if self.bias is None else (y + self.bias).to(y.dtype)
 
     def weight(self, dtype: torch.dtype) -> torch.Tensor:
