@@ -83,7 +83,9 @@ class Library:
 
     def settle(self) -> Settled:
         """Put in order what a killed engine left. For the holder of the writer lock, before anything else is changed."""
-        removals = self.memory.finish_removals()
+        removals = 0
+        with suppress(LongshelfError):  # a file that can't be removed keeps nobody from the rest; the doctor tells of it
+            removals = self.memory.finish_removals()
         restored, unreadable = self.restore_lost()
         chats, unreadable_chats = self.restore_lost_chats()
         with suppress(LongshelfError):  # a full disk, say: the doctor tells which chats have no file

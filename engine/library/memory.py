@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -199,19 +200,38 @@ class Memory:
         return freed
 
     def finish_removals(self) -> int:
-        """Remove the files of removals whose rows are gone already; returns how many there were. Also done at every start."""
+        """Remove the files of removals whose rows are gone already; returns how many there were. Also done at every start.
+
+        Raises what the first file said that can't be removed, after all others are.
+        """
         with self.lock:
             removals = self._catalog.rows("SELECT id, document_id, digests FROM removals ORDER BY id")
+            failed: LongshelfError | None = None
             for removal in removals:
-                document_id = removal["document_id"]
-                if document_id and self._catalog.row("SELECT 1 FROM documents WHERE id = ?", [document_id]) is None:
-                    self._texts.remove(document_id)
-                for digest in json.loads(removal["digests"]):
-                    if self._catalog.row("SELECT 1 FROM segments WHERE digest = ?", [digest]) is None:
-                        self.store.remove(digest)
-                with self._catalog.transaction() as db:
-                    db.execute("DELETE FROM removals WHERE id = ?", [removal["id"]])
+                error = self._remove_files(removal["document_id"], self._catalog.value(removal["digests"]))
+                failed = failed or error
+                if error is None:
+                    with self._catalog.transaction() as db:
+                        db.execute("DELETE FROM removals WHERE id = ?", [removal["id"]])
+            if failed is not None:
+                raise failed
             return len(removals)
+
+    def _remove_files(self, document_id: str | None, digests: Sequence[str]) -> LongshelfError | None:
+        """A document's text and segments, where nothing has them any more; what the first said that can't be removed."""
+        work: list[Callable[[], object]] = []
+        if document_id and self._catalog.row("SELECT 1 FROM documents WHERE id = ?", [document_id]) is None:
+            work.append(partial(self._texts.remove, document_id))
+        for digest in digests:
+            if self._catalog.row("SELECT 1 FROM segments WHERE digest = ?", [digest]) is None:
+                work.append(partial(self.store.remove, digest))
+        failed: LongshelfError | None = None
+        for remove in work:
+            try:
+                remove()
+            except LongshelfError as error:
+                failed = failed or error
+        return failed
 
     def _forget(self, rows: Callable[[], None], document_id: str | None = None) -> Freed:
         """Remove rows, let go of the segments that only they needed, then remove the files."""

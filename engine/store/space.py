@@ -87,7 +87,7 @@ def disk_full(folder: Path, detail: str = "") -> LongshelfError:
 def unavailable(folder: Path, error: OSError) -> LongshelfError:
     return LongshelfError(
         "store_unavailable",
-        f"The folder {folder} can't be used: {error.strerror or error}.",
+        f"{folder} can't be used: {error.strerror or error}.",
         "Check that its disk is connected and writable, then try again. Chats can still be opened.",
     )
 

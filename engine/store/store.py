@@ -155,7 +155,7 @@ class Store:
         """Remove the file; False if it wasn't there or (on Windows) is in use, and is then left for `gc`."""
         with self._lock:
             self._verified.pop(digest, None)
-        with space.named_disk_errors(self.folder):
+        with space.named_disk_errors(self.path(digest)):
             try:
                 return durable.remove(self.path(digest))
             except PermissionError:

@@ -156,6 +156,28 @@ def test_unassigning_forgets_one_model_only(library: Library) -> None:
     assert list(library.texts.load(row.id).assignments) == ["cd" * 32]
 
 
+def test_a_file_that_cannot_be_removed_keeps_nobody_from_the_rest(tmp_path: Path) -> None:
+    library = open_library(tmp_path / "home")
+    first, second = add_and_remember(library, ONE, title="One"), add_and_remember(library, TWO, title="Two")
+    in_the_way = library.store.path(pieces(ONE)[1].digest)
+    in_the_way.unlink()
+    in_the_way.mkdir()
+    with pytest.raises(LongshelfError) as caught:
+        library.memory.remove_document(first.id)
+    assert (caught.value.kind, str(in_the_way) in caught.value.message) == ("store_unavailable", True)
+    with pytest.raises(LongshelfError):
+        library.memory.remove_document(second.id)
+    assert files(library) == set()
+    library.close()
+    library = open_library(tmp_path / "home")
+    library.settle()
+    assert library.documents.all() == []
+    in_the_way.rmdir()
+    assert library.settle().removals == 1
+    assert files(library) == set()
+    library.close()
+
+
 def test_collecting_removes_what_nothing_needs_and_nothing_else(library: Library) -> None:
     row = add_and_remember(library, ONE)
     library.documents.replace_content(row.id, new(TWO))
