@@ -20,5 +20,10 @@ def questions(language: str) -> list[str]:
     return listed[_known(language)]
 
 
+def calibration() -> Path:
+    """Texts and questions of our own, laid out as a corpus, by which a model is calibrated."""
+    return Path(__file__).parent / "calibration"
+
+
 def _known(language: str) -> str:
     return language if language in LANGUAGES else LANGUAGES[0]

@@ -18,7 +18,7 @@ from engine.answering.citations import Passage
 from engine.answering.prompt import Turn
 from engine.answering.reader import Answer, Asking, Counts, Reader
 from engine.answering.sampling import Sampling
-from engine.answering.sources import Asked, Source, asked_documents, places
+from engine.answering.sources import Asked, Source, asked_documents, of_library, places
 from engine.documents.document import Document
 from engine.errors import LongshelfError, Stopped
 from engine.library.chats import Chat, Citation, Message
@@ -109,12 +109,15 @@ class Question:
         library, params = self.shelf.library, self.params
         names = [str(name) for name in params.get("documents") or []]
         if not params.get("chat"):
-            rows = library.documents.all() if params.get("all") else [library.documents.find(name) for name in names]
+            rows = of_library(self.shelf, self.question) if params.get("all") else [library.documents.find(name) for name in names]
             self._check_parts(rows)
             chat = library.chats.create(self.model_name, [(row.id, row.title) for row in rows])
             return [row.id for row in rows], chat.id, [], None
         chat = library.chats.get(str(params["chat"]))
-        rows = [library.documents.find(name) for name in names] if names else self._left_of(chat)
+        if params.get("all"):
+            rows = of_library(self.shelf, self.question)
+        else:
+            rows = [library.documents.find(name) for name in names] if names else self._left_of(chat)
         self._check_parts(rows)
         library.chats.set_documents(chat.id, [(row.id, row.title) for row in rows])
         if "parent" in params:
@@ -132,8 +135,7 @@ class Question:
 
     def _check_parts(self, rows: Sequence[DocumentRow]) -> None:
         """Before anything is saved. Raises LongshelfError("usage") where numbers of parts could be those of several documents."""
-        asked = self.shelf.library.documents.all() if self.params.get("all") else rows
-        if not isinstance(self.params.get("parts") or "auto", str) and len({row.id for row in asked}) > 1:
+        if not isinstance(self.params.get("parts") or "auto", str) and len({row.id for row in rows}) > 1:
             raise LongshelfError("usage", "Parts can be named for one document at a time; leave --parts out to ask several.")
 
     def _left_of(self, chat: Chat) -> list[DocumentRow]:
@@ -181,6 +183,8 @@ class Question:
             "answer": generated.text,
             "token_ids": generated.ids,
             "supported": answer.supported,
+            "support": round(answer.support, 4),
+            "approximate": answer.approximate,
             "cut": generated.ending == "limit",
             "stopped": generated.ending == "stopped",
             "mode": "exact",

@@ -7,17 +7,16 @@ lies. The order by likelihood and the full-text order are fused by reciprocal ra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Sequence as Run
 from dataclasses import dataclass
 
 import torch
 
 from engine.answering.prompt import Prompts
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Tail
-from engine.attention.sequence import Sequence as Read
+from engine.attention.sequence import KV, Rows, Sequence, Tail
 from engine.model.loaded import LoadedModel
-from engine.reading.memory import Chain
 
 FUSION = 2
 """The constant of reciprocal rank fusion: how much the first few ranks stand out."""
@@ -30,41 +29,56 @@ BATCH_ROWS = 512
 
 
 @dataclass(frozen=True)
-class Gains:
-    """gains[i]: of the i-th chain, in nats a token. tokens, bytes: what was computed and what KV was read for it."""
+class Likelihood:
+    """gains[i]: of the i-th chain, in nats a token; before: mean log p of the question's tokens behind the preamble alone.
+
+    tokens, bytes: what was computed and what KV was read for it.
+    """
 
     gains: list[float]
+    before: float
     tokens: int
     bytes: int
 
+    def explained(self, gain: float) -> float:
+        """A gain as share of how improbable the question was before."""
+        return gain / -self.before if self.before < 0 and gain > float("-inf") else 0.0
 
-def likelihood_gains(
-    model: LoadedModel, prompts: Prompts, preamble: Chain, chains: Sequence[Chain], question: str, between_layers: Callable[[], None]
-) -> Gains:
-    """How much more likely the question is after each chain than after the preamble alone. Runs on the model thread."""
+
+def likelihood(
+    model: LoadedModel,
+    prompts: Prompts,
+    preamble: Run[KV],
+    chains: Run[Run[KV]],
+    question: str,
+    between_layers: Callable[[], None],
+) -> Likelihood:
+    """How much more likely the question is after each chain than after the preamble alone. On the model thread."""
     before, asked = prompts.question_probe(question)
     asked = asked[: model.config.window // 8]
     ids = before + asked
     room = model.config.window - len(ids)
-    measured = [preamble, *(chain for chain in chains if chain.length <= room)]
+    fitting = [index for index, chain in enumerate(chains) if sum(kv.tokens for kv in chain) <= room]
+    measured = [preamble, *(chains[index] for index in fitting)]
     together = max(1, BATCH_ROWS // len(ids))
     means: list[float] = []
     attention = Exact(model.config)
     for at in range(0, len(measured), together):
         group = measured[at : at + together]
-        sequences = [Read(chain.segments, Tail(model.config, model.decoder.dtype, len(ids))) for chain in group]
+        sequences = [Sequence(chain, Tail(model.config, model.decoder.dtype, len(ids))) for chain in group]
         rows = Rows([(sequence, len(ids)) for sequence in sequences])
         predicting = torch.cat([torch.arange(n * len(ids) + len(before) - 1, (n + 1) * len(ids) - 1) for n in range(len(group))])
         logits = model.decoder.forward(torch.tensor(ids * len(group)), rows, attention, predicting, between_layers)
         chosen = torch.tensor(asked * len(group))[:, None]
         log_p = logits.gather(1, chosen)[:, 0] - logits.logsumexp(-1)
         means += log_p.view(len(group), len(asked)).mean(-1).tolist()
-    by_chain = dict(zip(map(id, measured), means, strict=True))
-    gains = [by_chain.get(id(chain), float("-inf")) - means[0] for chain in chains]
-    return Gains(gains, len(ids) * len(measured), attention.bytes_read)
+    gains = [float("-inf")] * len(chains)
+    for index, mean in zip(fitting, means[1:], strict=True):
+        gains[index] = mean - means[0]
+    return Likelihood(gains, means[0], len(ids) * len(measured), attention.bytes_read)
 
 
-def fuse(gains: Sequence[float], text_ranks: Sequence[int | None]) -> list[float]:
+def fuse(gains: Run[float], text_ranks: Run[int | None]) -> list[float]:
     """One score a candidate, larger is better. text_ranks: place in the full-text order from 0, None where it found nothing."""
     order = sorted(range(len(gains)), key=lambda i: -gains[i])
     likelihood_rank = {index: rank for rank, index in enumerate(order)}

@@ -13,19 +13,20 @@ from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from engine.answering.choosing import likelihood
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
+from engine.answering.joining import quick_join
 from engine.answering.prompt import Prompt, Prompts, Turn
 from engine.answering.routing import Routed, route
 from engine.answering.sampling import Chooser, Sampler, Sampling
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
-from engine.answering.support import Evidence
+from engine.answering.support import Evidence, coverage, rule_of
 from engine.attention.exact import Exact
+from engine.attention.sequence import KV, Tail
 from engine.attention.sequence import Sequence as Read
-from engine.attention.sequence import Tail
 from engine.errors import LongshelfError, Stopped
 from engine.model.loaded import LoadedModel
-from engine.reading.memory import Chain
 from engine.reading.rows import stored_document
 
 if TYPE_CHECKING:
@@ -67,7 +68,10 @@ class Counts:
 
 @dataclass
 class Answer:
-    """What one reading gave: the text, where in the sources it comes from, and how well they support it."""
+    """What one reading gave: the text, where in the sources it comes from, and how well they support it.
+
+    approximate: it was read from parts that know nothing of one another.
+    """
 
     generated: Generated
     sources: tuple[Source, ...]
@@ -75,6 +79,7 @@ class Answer:
     evidence: Evidence = field(default_factory=Evidence)
     support: float = 0.0
     supported: bool = False
+    approximate: bool = False
 
 
 class Reader:
@@ -85,6 +90,7 @@ class Reader:
         self.said = ""
         self._started = time.perf_counter()
         self._prompts = Prompts(model.card, model.tokenizer)
+        self._measured: dict[int, float] = {}
 
     @cached_property
     def chains(self) -> Chains:
@@ -108,13 +114,26 @@ class Reader:
         if chosen is None:
             together = self._together()
             if together is not None:
-                return self._answer(
-                    self.chains.joined(together, self._say_join) if len(together) > 1 else self.chains.of(together[0]), together
-                )
+                chain = self.chains.joined(together, self._say_join) if len(together) > 1 else self.chains.of(together[0])
+                return self._answer(chain.segments, together)
             chosen = [self._best()]
-        if len(chosen) == 1:
-            return self._answer(self.chains.of(chosen[0]), chosen)
-        return self._one_by_one(chosen)
+        return self.alone(chosen[0]) if len(chosen) == 1 else self.each(chosen)
+
+    def alone(self, source: Source, chooser: Chooser | None = None) -> Answer:
+        """Answered from one part. chooser: says every token of the answer instead of the model."""
+        return self._answer(self.chains.of(source).segments, [source], chooser=chooser)
+
+    def joined(self, sources: Sequence[Source]) -> Answer:
+        """Answered from several parts put behind one another in this order without reading them again: an approximation.
+
+        Raises LongshelfError("too_long") where they don't fit the window together.
+        """
+        chains = [self.chains.of(source) for source in sources]
+        behind, computed = quick_join(self.model, self.chains.preamble, chains, self._before_layer)
+        answer = self._answer(behind, sources)
+        self.chains.count(computed)
+        answer.approximate = True
+        return answer
 
     def _named_parts(self) -> list[Source] | None:
         """The parts the person named; None for "auto"."""
@@ -156,23 +175,22 @@ class Reader:
         routed = route(self.shelf, self.model, self._prompts, self.chains, self.documents, asked, self._before_layer)
         self.counts.routing_tokens, self.counts.routing_bytes = routed.tokens, routed.bytes
         self.counts.routing_s = routed.seconds
+        if not self.asking.history:
+            self._measured = routed.explained
         return routed
 
-    def said_of(self, source: Source, chooser: Chooser) -> Answer:
-        """What one part gives where `chooser` says every token of the answer."""
-        return self._answer(self.chains.of(source), [source], chooser=chooser)
-
-    def _answer(self, chain: Chain, sources: Sequence[Source], last: bool = True, chooser: Chooser | None = None) -> Answer:
+    def _answer(self, chain: Sequence[KV], sources: Sequence[Source], last: bool = True, chooser: Chooser | None = None) -> Answer:
         """Answer behind one chain. last: this is the answer the person sees as it comes. chooser: says its tokens instead of the model."""
         asking, model = self.asking, self.model
+        length = sum(kv.tokens for kv in chain)
         for_answer = min(asking.max_tokens, model.config.window // 8)
-        prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - chain.length - 1, for_answer)
+        prompt = self._prompts.after_document(asking.question, asking.history, model.config.window - length - 1, for_answer)
         self.asking.emit(
             "phase",
             {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
         )
         attention = Exact(model.config, middle_layers(model.config.layers))
-        sequence = Read(chain.segments, self._tail(chain, prompt))
+        sequence = Read(chain, self._tail(length, prompt))
         generated = generate(
             model.decoder,
             model.tokenizer,
@@ -184,15 +202,15 @@ class Reader:
             self._emit_text if last else (lambda text: None),
             self._before_layer,
         )
-        self._count(generated, attention, chain.length, len(prompt), last)
+        self._count(generated, attention, length, len(prompt), last)
         answer = Answer(generated, tuple(sources))
         self._find_sources(answer, chain)
         return answer
 
-    def _tail(self, chain: Chain, prompt: Prompt) -> Tail:
-        """Room for prompt and answer, which ends with the window at the latest."""
+    def _tail(self, length: int, prompt: Prompt) -> Tail:
+        """Room for prompt and answer behind a chain of that length, which ends with the window at the latest."""
         config = self.model.config
-        return Tail(config, self.model.decoder.dtype, min(len(prompt) + self.asking.max_tokens, config.window - chain.length))
+        return Tail(config, self.model.decoder.dtype, min(len(prompt) + self.asking.max_tokens, config.window - length))
 
     def _emit_text(self, text: str) -> None:
         if not self.said:
@@ -210,12 +228,12 @@ class Reader:
         if last and not counts.ttft_s:
             counts.ttft_s = time.perf_counter() - self._started - generated.decode_s
 
-    def _one_by_one(self, sources: Sequence[Source]) -> Answer:
+    def each(self, sources: Sequence[Source]) -> Answer:
         """Each part answers by itself; then one answer is made of what the supported ones said."""
         answers: list[Answer] = []
         for done, source in enumerate(sources):
             self.asking.emit("phase", {"name": "reading_parts", "parts_done": done, "parts_total": len(sources)})
-            answers.append(self._answer(self.chains.of(source), [source], last=False))
+            answers.append(self._answer(self.chains.of(source).segments, [source], last=False))
             if answers[-1].generated.ending == "stopped":
                 break
         useful = [answer for answer in answers if answer.supported] or sorted(answers, key=lambda a: -a.generated.log_probability)[:1]
@@ -234,7 +252,7 @@ class Reader:
             notes.pop()
             prompt = self._prompts.notes(asking.question, notes)
         attention = Exact(model.config)
-        sequence = Read(chain.segments, self._tail(chain, prompt))
+        sequence = Read(chain.segments, self._tail(chain.length, prompt))
         sampler = Sampler(asking.sampling)
         generated = generate(
             model.decoder,
@@ -252,10 +270,11 @@ class Reader:
         likeliest = max(answers, key=lambda answer: answer.support)
         return Answer(generated, tuple(sources), best[:5], likeliest.evidence, likeliest.support, likeliest.supported)
 
-    def _find_sources(self, answer: Answer, chain: Chain) -> None:
+    def _find_sources(self, answer: Answer, chain: Sequence[KV]) -> None:
         """Fill in what the answer cites and whether the documents support it."""
         attended = answer.generated.attended
-        paid = surplus(attended, chain.length) if attended else [0.0] * chain.length
+        length = sum(kv.tokens for kv in chain)
+        paid = surplus(attended, length) if attended else [0.0] * length
         at = self.chains.preamble.length
         found: list[tuple[Source, Passage]] = []
         texts: list[str] = []
@@ -272,9 +291,24 @@ class Reader:
             texts.append(document.text[source.part.start : source.part.end])
         found.sort(key=lambda cited: -cited[1].score)
         answer.cited = found[:3]
-        answer.evidence = Evidence(verbatim=verbatim_share(answer.generated.text, "\n".join(texts)))
-        answer.support = answer.evidence.verbatim
-        answer.supported = answer.support >= 0.5
+        answer.evidence = Evidence(
+            coverage=coverage(self.asking.question, texts),
+            explained=0.0 if answer.generated.ending == "stopped" else self._explained(chain, answer.sources),
+            verbatim=verbatim_share(answer.generated.text, "\n".join(texts)),
+        )
+        rule = rule_of(self.model.installed)
+        answer.support = rule.support(answer.evidence)
+        answer.supported = answer.support >= rule.least
+
+    def _explained(self, chain: Sequence[KV], sources: Sequence[Source]) -> float:
+        """How much of the question's improbability goes behind a chain; measured now where choosing did not."""
+        if len(sources) == 1 and (known := self._measured.get(sources[0].part.id)) is not None:
+            return known
+        preamble = self.chains.preamble
+        measured = likelihood(self.model, self._prompts, preamble.segments, [chain], self.asking.question, self._before_layer)
+        self.counts.routing_tokens += measured.tokens
+        self.counts.routing_bytes += measured.bytes
+        return measured.explained(measured.gains[0])
 
 
 def surplus(attended: Attended, length: int) -> list[float]:

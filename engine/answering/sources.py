@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from engine.shelf import Shelf
 
 
+PROPOSED = 20
+"""Documents of a whole library that are looked at closely; full text picks them."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A finished part of a document that is asked."""
@@ -47,17 +51,32 @@ class Asked:
     parts_total: int
 
 
-def asked_documents(shelf: Shelf, names: Sequence[str], everything: bool, namespace: str) -> Asked:
-    """Raises LongshelfError("not_found"), or ("not_ready") where nothing asked has a finished part."""
+def of_library(shelf: Shelf, question: str) -> list[DocumentRow]:
+    """All documents; where they are many, the ones that full text proposes for the question, else the latest read."""
+    from engine.model.identity import namespace
+
     library = shelf.library
-    rows = library.documents.all() if everything else [library.documents.find(name) for name in dict.fromkeys(names)]
+    if library.documents.count() <= PROPOSED:
+        return library.documents.all()
+    own = namespace(shelf.models.open())
+    proposed = library.search.propose(question, own, PROPOSED) or library.parts.documents_with(own, PROPOSED)
+    return [library.documents.get(document_id) for document_id in proposed]
+
+
+def asked_documents(shelf: Shelf, names: Sequence[str], everything: bool, namespace: str) -> Asked:
+    """The documents named, with their finished parts. everything: they stand for the whole library, whose parts are counted.
+
+    Raises LongshelfError("not_found"), or ("not_ready") where nothing asked has a finished part.
+    """
+    library = shelf.library
+    rows = [library.documents.find(name) for name in dict.fromkeys(names)]
     if not rows:
         raise LongshelfError("usage", "No document was named to ask.", "Name one, or use --all; `longshelf list` shows what is there.")
     parts = {row.id: library.parts.of(row.id, namespace) for row in rows}
     sources = [Source(row, part) for row in rows for part in parts[row.id] if part.state in ("ready", "damaged")]
     if not sources:
         raise _not_ready(rows[0], bool(library.parts.of(rows[0].id)) and not parts[rows[0].id])
-    return Asked(tuple(rows), tuple(sources), sum(map(len, parts.values())))
+    return Asked(tuple(rows), tuple(sources), library.parts.count(namespace) if everything else sum(map(len, parts.values())))
 
 
 def _not_ready(row: DocumentRow, another_model: bool) -> LongshelfError:
@@ -80,7 +99,7 @@ class Chains:
     def __init__(self, shelf: Shelf, model: LoadedModel, before_layer: Callable[[], None]) -> None:
         self._shelf = shelf
         self._model = model
-        self._watcher = Watcher(before_layer, self._count)
+        self._watcher = Watcher(before_layer, self.count)
         self.document_tokens_prefilled = 0
         self.preamble = preamble_chain(model, shelf.library)
 
@@ -138,7 +157,8 @@ class Chains:
         ids = self._model.tokenizer.encode_ids(document.text)[part.first_token : part.first_token + part.tokens]
         remember_part(self._model, self._shelf.library, part, ids, self._watcher)
 
-    def _count(self, tokens: int) -> None:
+    def count(self, tokens: int) -> None:
+        """So many tokens of documents were computed for this question."""
         self.document_tokens_prefilled += tokens
         self._shelf.library.counters.increment(TOKENS_PREFILLED, tokens)
 

@@ -11,7 +11,12 @@ from typing import Any
 from engine.commands.session import Session
 from engine.errors import LongshelfError
 
-BENCHES = {"decode": "beside transformers", "add": "reading a document", "peers": "beside llama.cpp, which `make peers` installs"}
+BENCHES = {
+    "decode": "beside transformers",
+    "add": "reading a document",
+    "library": "picking among 10,000 documents",
+    "peers": "beside llama.cpp, which `make peers` installs",
+}
 EVALS = {
     "routing": "is the right part chosen",
     "citations": "is the right passage cited",
@@ -46,6 +51,10 @@ def _listed(names: dict[str, str]) -> str:
 
 
 def _bench(options: Namespace, session: Session) -> dict[str, Any]:
+    if options.name == "library":
+        from engine.evaluation.library import bench_library
+
+        return _said(session, bench_library(session.output.note, options.quick).as_json())
     shelf = session.own_engine().shelf
     model, _ = shelf.model()
     note = session.output.note

@@ -1,4 +1,4 @@
-"""The command `models`: list, fetch, add, use, remove."""
+"""The command `models`: list, fetch, add, use, calibrate, remove."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.model.needs import TOKENS_A_PAGE
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
-    models = commands.add_parser("models", help="language models: list, fetch, add, use, remove")
+    models = commands.add_parser("models", help="language models: list, fetch, add, use, calibrate, remove")
     models.set_defaults(run=_list, json=False)
     actions = models.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", parents=[output], help="installed models, and the one that can be fetched").set_defaults(run=_list)
@@ -29,6 +29,9 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     use = actions.add_parser("use", parents=[output], help="answer with this model from now on")
     use.add_argument("name")
     use.set_defaults(run=_use)
+    calibrate = actions.add_parser("calibrate", parents=[output], help="measure a model on texts of ours: part size, signs of support")
+    calibrate.add_argument("name", nargs="?", help="default: the one in use")
+    calibrate.set_defaults(run=_calibrate)
     remove = actions.add_parser("remove", parents=[output], help="delete a model; what it read stays on disk")
     remove.add_argument("name")
     remove.set_defaults(run=_remove)
@@ -97,6 +100,22 @@ def _installed(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 def _use(options: Namespace, session: Session) -> dict[str, Any]:
     return session.call("models.use", {"name": options.name})
+
+
+def _calibrate(options: Namespace, session: Session) -> dict[str, Any]:
+    def on_event(event: str, data: dict[str, Any]) -> None:
+        if event == "progress":
+            session.output.note(data["stage"])
+
+    result = session.call("models.calibrate", {"name": options.name}, on_event)
+    found = result["found"]
+    session.output.say(f"{result['name']}: parts of {result['part_tokens']} tokens from now on, {1e3 * result['row_s']:.1f} ms a row.")
+    if found.get("auc") is not None:
+        session.output.say(
+            f"Of {found['n_absent']} questions that a text does not answer {found['refused_absent']:.0%} are told,"
+            f" of {found['n_present']} that it does {found['refused_present']:.0%} are refused (AUC {found['auc']:.2f})."
+        )
+    return result
 
 
 def _remove(options: Namespace, session: Session) -> dict[str, Any]:

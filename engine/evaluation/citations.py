@@ -45,7 +45,7 @@ def _forced(examined: Examined, document: DocumentRow, question: Question) -> An
     model, reader = examined.model, examined.reader(document, question.question)
     source = next(source for source in reader.documents.sources if holds(source, question))
     ids = model.tokenizer.encode_ids(question.answer)
-    return reader.said_of(source, Dictated(ids, model.config.eos[0]))
+    return reader.alone(source, Dictated(ids, model.config.eos[0]))
 
 
 def _rank(answer: Answer, question: Question) -> int | None:

@@ -129,6 +129,16 @@ def cut(text: str, asked: Sequence[Question], token_starts: Sequence[int], token
     return _JOINT.join(pieces), [moved[row] for row in asked]
 
 
+def elsewhere(file: CorpusFile, files: list[CorpusFile]) -> list[Question]:
+    """As many questions as a file has that the next files with another text answer: those in its language first."""
+    own = {question.question for question in file.questions}
+    at = files.index(file)
+    others = [question for other in files[at + 1 :] + files[:at] if other.text != file.text for question in other.questions]
+    foreign = list({question.question: question for question in others if question.question not in own}.values())
+    foreign.sort(key=lambda question: question.language != file.questions[0].language)
+    return foreign[: len(file.questions)]
+
+
 class OnShelf:
     """Puts the files of a corpus on the shelf one after another, each for as long as its questions are asked."""
 
@@ -215,7 +225,7 @@ def _written(file: CorpusFile, folder: Path) -> Path:
     """The file to add, at a path of its own: a copy where it is whole, else its text."""
     folder.mkdir()
     if file.whole:
-        return Path(shutil.copy(file.source, folder / file.name))
-    path = folder / (file.name if file.format == "markdown" else f"{Path(file.name).stem}.txt")
+        return Path(shutil.copy(file.source, folder / Path(file.name).name))
+    path = folder / (Path(file.name).name if file.format == "markdown" else f"{Path(file.name).stem}.txt")
     path.write_text(file.text, encoding="utf-8", newline="")
     return path

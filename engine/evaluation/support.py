@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from engine.evaluation.asking import Examined
-from engine.evaluation.corpus import CorpusFile, Question
+from engine.evaluation.corpus import CorpusFile, Question, elsewhere
 from engine.evaluation.report import auc
 from engine.library.documents import DocumentRow
 
@@ -32,16 +32,6 @@ def eval_support(examined: Examined) -> None:
                 report.figures[f"refused_{name}{suffix}"] = sum(not row["supported"] for row in asked) / len(asked)
         area = auc(*([row["support"] for row in chosen if row["present"] == present] for present in (True, False)))
         report.figures |= {f"auc{suffix}": area} if area is not None else {}
-
-
-def elsewhere(file: CorpusFile, files: list[CorpusFile]) -> list[Question]:
-    """As many questions as a file has that the next files with another text answer: those in its language first."""
-    own = {question.question for question in file.questions}
-    at = files.index(file)
-    others = [question for other in files[at + 1 :] + files[:at] if other.text != file.text for question in other.questions]
-    foreign = list({question.question: question for question in others if question.question not in own}.values())
-    foreign.sort(key=lambda question: question.language != file.questions[0].language)
-    return foreign[: len(file.questions)]
 
 
 def _ask(examined: Examined, document: DocumentRow, file: CorpusFile, question: Question, present: bool) -> None:

@@ -98,6 +98,11 @@ class Documents:
         self._texts.save(TextRecord(kept.document | changed, kept.assignments))
         return self._update(document_id, changed | _columns(changed))
 
+    def count(self) -> int:
+        """How many documents there are."""
+        row = self._catalog.row("SELECT count(*) AS count FROM documents")
+        return int(row["count"]) if row else 0
+
     def get(self, document_id: str) -> DocumentRow:
         row = self._catalog.row(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [document_id])
         if row is None:

@@ -151,6 +151,19 @@ class Parts:
         sql = f"SELECT {_PART} FROM parts WHERE document_id = ? AND (? IS NULL OR namespace = ?) ORDER BY namespace, ordinal"
         return [self._part(row) for row in self._catalog.rows(sql, [document_id, namespace, namespace])]
 
+    def count(self, namespace: str) -> int:
+        """How many parts all documents have."""
+        row = self._catalog.row("SELECT count(*) AS count FROM parts WHERE namespace = ?", [namespace])
+        return int(row["count"]) if row else 0
+
+    def documents_with(self, namespace: str, limit: int) -> list[str]:
+        """Ids of documents that have a finished part, the latest added first."""
+        sql = (
+            "SELECT id FROM documents WHERE id IN (SELECT document_id FROM parts WHERE namespace = ? AND state = 'ready')"
+            " ORDER BY added_at DESC, id LIMIT ?"
+        )
+        return [str(row["id"]) for row in self._catalog.rows(sql, [namespace, limit])]
+
     def segments(self, part_id: int) -> list[str]:
         """Digests of the segments a part has so far, in order."""
         rows = self._catalog.rows("SELECT digest FROM part_segments WHERE part_id = ? ORDER BY ordinal", [part_id])

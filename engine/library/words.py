@@ -80,3 +80,13 @@ def without_particle(word: str) -> str:
         if word.endswith(particle) and len(word) - len(particle) >= (2 if len(particle) == 1 else 1):
             return word[: -len(particle)]
     return word
+
+
+def stem(word: str) -> str:
+    """An English word in lower case without its common endings, so that forms of one word are alike; others as they are."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending in ("ing", "ed", "ly", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word

@@ -17,6 +17,7 @@ from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
 from engine.library.documents import DocumentRow, NewDocument
 from engine.library.jobs import Job
+from engine.model import calibration
 from engine.reading import room
 from engine.reading.live import Ended
 from engine.reading.parts import part_limit
@@ -45,7 +46,7 @@ def add(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         encodings.check_known(params["encoding"])
     if params.get("read", True):  # no model, a damaged one or an impossible size: said before anything is read
         installed = shelf.models.open(params.get("model"))
-        part_limit(params.get("part_tokens"), installed.card.part_tokens, installed.config.window)
+        part_limit(params.get("part_tokens"), calibration.load(installed).part_tokens, installed.config.window)
     ahead: list[int] = []
     entries: list[Taken | dict[str, Any]] = []
     with progress_told(shelf, call) as told:

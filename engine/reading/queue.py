@@ -20,6 +20,7 @@ from engine.library.counters import TOKENS_PREFILLED
 from engine.library.documents import DocumentRow
 from engine.library.jobs import Job
 from engine.library.parts import Part, PartPlan
+from engine.model import calibration
 from engine.reading import room
 from engine.reading.live import Ended, Live
 from engine.reading.parts import cut, part_limit
@@ -266,7 +267,7 @@ def assign_parts(shelf: Shelf, model: LoadedModel, row: DocumentRow, wanted: int
 
     document = stored_document(shelf, row)
     encoding = model.tokenizer.encode(document.text)
-    limit = part_limit(wanted, model.card.part_tokens, model.config.window)
+    limit = part_limit(wanted, calibration.load(model.installed).part_tokens, model.config.window)
     preamble = model.card.preamble.ids
     tip = planned_digests(model, "", 0, preamble)[-1]
     plans = []

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import settings
-from engine.errors import LongshelfError
+from engine.errors import LongshelfError, Stopped
 from engine.version import VERSION
 
 if TYPE_CHECKING:
+    from engine.model.calibration import Calibration
     from engine.shelf import Call, Shelf
 
 Params = dict[str, Any]
@@ -74,6 +75,23 @@ def models_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     shelf.models.remove(params["name"])
     shelf.unload()
     return _models_changed(shelf, params["name"])
+
+
+def models_calibrate(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    """Measure a model and keep what was found with it; gives that."""
+    from engine.evaluation.calibrate import calibrate
+
+    model, _ = shelf.model(params.get("name"))
+
+    def before_layer() -> None:
+        shelf.model_thread.let_urgent_pass()
+        if call.stop.is_set():
+            raise Stopped
+
+    def work() -> Calibration:
+        return calibrate(shelf, model, lambda stage: call.emit("progress", {"stage": stage, "done": 0, "total": 0}), before_layer)
+
+    return {"name": model.name, **shelf.model_thread.run(work).as_json()}
 
 
 def _models_changed(shelf: Shelf, name: str) -> dict[str, Any]:
@@ -169,6 +187,7 @@ METHODS: dict[str, Method] = {
     "models.add": models_add,
     "models.use": models_use,
     "models.remove": models_remove,
+    "models.calibrate": models_calibrate,
     "documents.add": _elsewhere("engine.reading.adding", "add"),
     "documents.list": _elsewhere("engine.reading.shelved", "list_documents"),
     "documents.show": _elsewhere("engine.reading.shelved", "show"),

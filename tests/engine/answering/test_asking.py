@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from engine.answering.generate import Attended
+from engine.answering.prompt import Prompts
 from engine.answering.reader import surplus
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
@@ -84,8 +85,18 @@ def test_the_likeliest_part_is_read_and_what_choosing_cost_is_counted(tiny_shelf
 
 
 def test_a_document_of_one_part_needs_no_choosing(tiny_shelf: Shelf, pair: list[str]) -> None:
+    events: list[tuple[str, Row]] = []
+    result = ask(tiny_shelf, pair[0], call=listen(events))
+    assert "choosing" not in [data["name"] for name, data in events if name == "phase"]
+    assert (result["routing_s"], len(result["parts_read"])) == (0.0, 1)
+
+
+def test_how_well_the_one_part_fits_is_measured_behind_it_and_behind_nothing(tiny_shelf: Shelf, pair: list[str]) -> None:
+    model = tiny_shelf.model()[0]
+    probe = sum(map(len, Prompts(model.card, model.tokenizer).question_probe("Who keeps lamp 1.3?")))
     result = ask(tiny_shelf, pair[0])
-    assert (result["routing_tokens"], result["routing_bytes"], len(result["parts_read"])) == (0, 0, 1)
+    assert result["routing_tokens"] == 2 * probe
+    assert result["routing_bytes"] == (result["reused_tokens"] + 2 * probe) * model.config.kv_bytes_per_token
 
 
 def test_reused_tokens_are_those_of_the_chain(tiny_shelf: Shelf, document: str) -> None:

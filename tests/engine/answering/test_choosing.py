@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.answering import choosing
-from engine.answering.choosing import fuse, likelihood_gains
+from engine.answering.choosing import Likelihood, fuse, likelihood
 from engine.answering.prompt import Prompts
 from engine.answering.sources import Chains, asked_documents
 from engine.attention.exact import Exact
@@ -43,7 +43,11 @@ class Book:
         self.preamble, self.chains = opened.preamble, [opened.of(source) for source in asked.sources]
 
     def gains(self, chains: list[Chain], question: str = QUESTION) -> list[float]:
-        return likelihood_gains(self.model, self.prompts, self.preamble, chains, question, lambda: None).gains
+        return self.measured(chains, question).gains
+
+    def measured(self, chains: list[Chain], question: str = QUESTION) -> Likelihood:
+        behind = [chain.segments for chain in chains]
+        return likelihood(self.model, self.prompts, self.preamble.segments, behind, question, lambda: None)
 
     def log_p(self, chain: Chain) -> float:
         """The mean of log p of the question's tokens behind a chain, read by itself."""
@@ -78,7 +82,7 @@ def test_batches_change_nothing(read: Book, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_was_computed_and_read_is_counted(read: Book) -> None:
-    measured = likelihood_gains(read.model, read.prompts, read.preamble, read.chains, QUESTION, lambda: None)
+    measured = read.measured(read.chains)
     probe = sum(map(len, read.prompts.question_probe(QUESTION)))
     assert measured.tokens == 4 * probe
     c = read.model.config
@@ -103,7 +107,7 @@ def test_measuring_stops_between_layers(read: Book) -> None:
         raise Stopped
 
     with pytest.raises(Stopped):
-        likelihood_gains(read.model, read.prompts, read.preamble, read.chains, QUESTION, stop)
+        likelihood(read.model, read.prompts, read.preamble.segments, [chain.segments for chain in read.chains], QUESTION, stop)
 
 
 # ---- fusing ----

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.answering.sources import Asked, Chains, Source, asked_documents, part_offsets, places, segment_tokens
+from engine.answering.sources import Asked, Chains, Source, asked_documents, of_library, part_offsets, places, segment_tokens
 from engine.errors import LongshelfError
 from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document
@@ -65,7 +65,7 @@ def test_a_document_named_twice_is_asked_once(tiny_shelf: Shelf, tmp_path: Path)
 def test_everything_is_every_document_that_was_read(tiny_shelf: Shelf, tmp_path: Path) -> None:
     add(tiny_shelf, book(tmp_path, 1, "a.txt"))
     add(tiny_shelf, book(tmp_path, 1, "b.txt", first=2), read=False)
-    found = asked(tiny_shelf, everything=True)
+    found = asked(tiny_shelf, *(row.id for row in of_library(tiny_shelf, "Who?")), everything=True)
     assert [source.row.title for source in found.sources] == ["a"]
 
 
@@ -224,3 +224,24 @@ def test_a_part_that_is_cut_otherwise_alone_has_the_offsets_of_the_whole(tiny_sh
 def test_a_part_is_placed_by_its_first_and_last_section(tiny_shelf: Shelf, tmp_path: Path) -> None:
     [source] = asked(tiny_shelf, add(tiny_shelf, book(tmp_path, 3), part_tokens=None)["id"]).sources
     assert places(stored_document(tiny_shelf, source.row), source.part) == {"first": "CHAPTER 1", "last": "CHAPTER 3"}
+
+
+# ---- a whole library ----
+
+
+def test_of_many_documents_those_that_the_question_is_about_are_asked(
+    tiny_shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.answering.sources.PROPOSED", 2)
+    books = [add(tiny_shelf, book(tmp_path, 1, f"{n}.txt", first=n)) for n in (1, 2, 3)]
+    rows = of_library(tiny_shelf, "Who is Ward3004?")
+    assert [row.id for row in rows] == [books[2]["id"]]
+    assert asked(tiny_shelf, rows[0].id, everything=True).parts_total == sum(row["parts"] for row in books)
+
+
+def test_a_question_without_words_is_put_to_the_latest_documents(
+    tiny_shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.answering.sources.PROPOSED", 2)
+    books = [add(tiny_shelf, book(tmp_path, 1, f"{n}.txt", first=n)) for n in (1, 2, 3)]
+    assert {row.id for row in of_library(tiny_shelf, "What is this?")} == {books[1]["id"], books[2]["id"]}

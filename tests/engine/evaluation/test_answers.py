@@ -10,11 +10,11 @@ import pytest
 
 from engine.evaluation.asking import Dictated, Examined, contains
 from engine.evaluation.citations import eval_citations
-from engine.evaluation.corpus import CorpusFile, Question
+from engine.evaluation.corpus import CorpusFile, Question, elsewhere
 from engine.evaluation.qa import eval_qa
 from engine.evaluation.report import Report, auc
 from engine.evaluation.routing import eval_routing
-from engine.evaluation.support import elsewhere, eval_support
+from engine.evaluation.support import eval_support
 from engine.shelf import Shelf
 from tests.engine.books import PART, chapter
 

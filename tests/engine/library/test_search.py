@@ -72,6 +72,44 @@ def test_no_more_parts_are_given_than_asked_for(library: Library) -> None:
     assert len(library.search.rank_parts("whale", [row.id], limit=4)) == 4
 
 
+def finished(library: Library, text: str, namespace: str = NAMESPACE) -> str:
+    """A document of one part that is read."""
+    document = add(library, text)[0].id
+    with library.catalog.transaction() as db:
+        db.execute("UPDATE parts SET state = 'ready', namespace = ? WHERE document_id = ?", [namespace, document])
+    return document
+
+
+@pytest.mark.parametrize(
+    ("question", "best"),
+    [("Who rents the house?", 0), ("덕배는 무엇을 돌았는가?", 1), ("名高い観測所の名前は何か。", 2), ("Where is the decoder?", 3)],
+)
+def test_of_a_whole_library_the_document_that_shares_most_is_proposed_first(library: Library, question: str, best: int) -> None:
+    texts = ["He rented a house.", "덕배가 마을을 돌았다.", "白鳥区に名高い観測所があった。", "class JSONDecoder: pass"]
+    documents = [finished(library, text) for text in texts]
+    finished(library, "Nothing of the kind.")
+    assert library.search.propose(question, NAMESPACE)[:1] == [documents[best]]
+
+
+def test_proposed_are_only_documents_that_the_model_has_read(library: Library) -> None:
+    add(library, "A house that waits.")
+    finished(library, "A house of another model.", namespace="another")
+    read = finished(library, "A house.")
+    assert library.search.propose("Which house?", NAMESPACE) == [read]
+
+
+def test_no_more_documents_are_proposed_than_asked_for(library: Library) -> None:
+    for number in range(5):
+        finished(library, f"House {number}.")
+    assert len(library.search.propose("house", NAMESPACE, limit=3)) == 3
+
+
+@pytest.mark.parametrize("query", ["", "What is this about?", '"', "x OR", "NEAR(a b)", "*"])
+def test_any_question_may_be_put_to_the_library(library: Library, query: str) -> None:
+    finished(library, "House.")
+    assert library.search.propose(query, NAMESPACE) == []
+
+
 @pytest.mark.parametrize(
     "query", ["", "   ", "the of and", '"', 'x" OR "y', "NEAR(a b)", "a* -b ^c {d}", "%", "_", "은 는 이 가", "?" * 5000]
 )
