@@ -152,12 +152,18 @@ class Chats:
             return chat
 
     def restore(self, transcript: Transcript) -> Chat:
-        """Rows for what a chat's file holds, in place of those that are there."""
+        """Rows for what a chat's file holds, in place of those that are there.
+
+        The file is written anew where messages had to be numbered otherwise.
+        """
         chat_id = str(transcript.chat["id"])
         with self._catalog.transaction() as db:
             db.execute("DELETE FROM chats WHERE id = ?", [chat_id])
             transcripts.insert(db, transcript)
-            return self.get(chat_id)
+            chat = self.get(chat_id)
+            if transcripts.transcribe(chat, self.messages(chat_id)) != transcript:
+                self.keep(chat_id)
+            return chat
 
     def add_user_message(self, chat_id: str, parent_id: int | None, text: str) -> Message:
         """Save a question under the message it follows; None begins the chat, or a new branch from its beginning."""

@@ -88,6 +88,21 @@ def test_a_chat_s_rows_are_made_again_from_its_file(library: Library, sql: str) 
     assert library.chats.get(chat.id).title == "Who speaks?"
 
 
+def test_a_chat_whose_messages_are_numbered_anew_agrees_with_its_file_again(library: Library) -> None:
+    first = library.chats.create("tiny")
+    library.chats.add_user_message(first.id, None, "Who speaks?")
+    kept = library.transcripts.load(first.id)
+    library.chats.remove(first.id)
+    with library.catalog.transaction() as db:  # as where the end of the catalog's log was lost
+        db.execute("DELETE FROM sqlite_sequence WHERE name = 'messages'")
+    second = library.chats.create("tiny")
+    library.chats.add_user_message(second.id, None, "Who else?")
+    library.transcripts.save(kept)
+    library.restore_lost_chats()
+    assert [message.text for message in library.chats.messages(first.id)] == ["Who speaks?"]
+    assert examine(library, deep=True) == []
+
+
 def test_a_chat_that_is_being_answered_is_left_alone(library: Library) -> None:
     chat = library.chats.create("tiny")
     asked = library.chats.add_user_message(chat.id, None, "Who speaks?")

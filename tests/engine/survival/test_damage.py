@@ -160,7 +160,7 @@ def _goes_on(stage: Stage, before: Any, expected: Any) -> None:
         assert [row["text"] for row in _state(shelf)["shown"]] == [row["text"] for row in before["shown"]]
         assert len(_state(shelf)["chats"]) >= 2
         assert answers(shelf) == expected
-        assert examined(shelf)["problems"] == []
+        assert (left := examined(shelf)["problems"]) == [], left
 
 
 @pytest.mark.parametrize("folder", ["segments", "texts", "chats"])
