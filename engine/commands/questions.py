@@ -21,7 +21,12 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     )
     ask.add_argument("words", nargs="+", metavar="DOC... QUESTION", help="documents (id, path or unique title), then the question")
     ask.add_argument("--all", action="store_true", help="ask all documents")
-    ask.add_argument("--parts", default="auto", metavar="auto|all|N,N", help="which parts to read (default: the likeliest)")
+    ask.add_argument(
+        "--parts",
+        default="auto",
+        metavar="auto|all|N,N",
+        help="which parts to read: the likeliest (default), every one in turn, or these, joined",
+    )
     ask.add_argument("--mode", choices=("exact",), default="exact", help="exact reads the whole of what it answers from")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, in tokens (default 256)")
     ask.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: always the likeliest token (default)")
@@ -97,10 +102,11 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
         session.output.say(f"[{citation['number']}] {place}\n    {shortened(quote)}")
     read, total, ready = len(result["parts_read"]), result["parts_total"], result["parts_ready"]
     so_far = f" ({ready} read so far)" if ready < total else ""
+    joined = " joined without reading them together (approximate)" if result["approximate"] else ""
     trial = " · trial model" if result["trial_model"] else ""
     again = f" · {result['document_tokens_prefilled']:,} document tokens read for this" if result["document_tokens_prefilled"] else ""
     session.output.say(
-        f"from memory · read {read} of {total} parts{so_far} · {result['ttft_s']:.1f} s to the first word"
+        f"from memory · read {read} of {total} parts{so_far}{joined} · {result['ttft_s']:.1f} s to the first word"
         f" · chat {result['chat']}{trial}{again}"
     )
 

@@ -12,7 +12,7 @@ from engine.answering.reader import Asking, Counts, Reader
 from engine.answering.sampling import Sampling
 from engine.answering.sources import asked_documents
 from engine.shelf import Shelf
-from tests.engine.books import add, book
+from tests.engine.books import add, ask, book
 
 QUESTION = "Who keeps lamp 2.3?"
 
@@ -39,6 +39,21 @@ def test_passages_of_joined_parts_lie_in_their_own_parts(reader: Reader) -> None
     answer = reader.joined(reader.documents.sources[1:])
     for source, passage in answer.cited:
         assert source.part.start <= passage.start < passage.end <= source.part.end
+
+
+def test_named_parts_are_joined_where_they_fit_the_window(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    document = add(tiny_shelf, book(tmp_path, 7))["id"]
+    few = ask(tiny_shelf, document, parts=[2, 3])
+    assert (few["approximate"], [part["part"] for part in few["parts_read"]]) == (True, [2, 3])
+    assert few["document_tokens_prefilled"] == ANEW
+    many = ask(tiny_shelf, document, parts=[1, 2, 3, 4, 5, 6, 7], max_tokens=2)
+    assert (many["approximate"], many["document_tokens_prefilled"]) == (False, 0)
+
+
+def test_every_part_is_read_exactly(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    document = add(tiny_shelf, book(tmp_path, 2))["id"]
+    result = ask(tiny_shelf, document, parts="all", max_tokens=2)
+    assert (result["approximate"], len(result["parts_read"]), result["document_tokens_prefilled"]) == (False, 2, 0)
 
 
 def test_one_part_and_each_part_are_read_exactly(reader: Reader) -> None:

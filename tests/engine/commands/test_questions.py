@@ -122,3 +122,8 @@ def test_a_question_longer_than_the_window_is_refused_with_numbers(shelf: Longsh
     done = shelf("ask", "book", "?" * 20_000, "--json")
     assert (done.status, done.json["error"]["kind"]) == (1, "too_long")
     assert "20" in done.json["error"]["message"]
+
+
+def test_parts_that_were_joined_are_said_to_be_an_approximation(shelf: Longshelf) -> None:
+    done = shelf("ask", "book", "Who keeps lamp 2.3?", "--parts", "1,2", *SHORT)
+    assert "read 2 of 2 parts joined without reading them together (approximate)" in done.out
