@@ -94,11 +94,12 @@ class Rows:
         for sequence, count in self.takes:
             sequence.tail.reserve(sequence.tail.length + count)
         self.layout = tuple((s.serial, s.tail.kv.data_ptr(), n) for s, n in self.takes)
+        ends = itertools.accumulate(n for _, n in self.takes)
+        self._spans = [(s, end - n, end) for (s, n), end in zip(self.takes, ends, strict=True)]
 
     def spans(self) -> list[tuple[Sequence, int, int]]:
         """(sequence, first row, end row) for each sequence."""
-        ends = list(itertools.accumulate(n for _, n in self.takes))
-        return [(s, end - n, end) for (s, n), end in zip(self.takes, ends, strict=True)]
+        return self._spans
 
     def advance(self) -> None:
         for sequence, count in self.takes:

@@ -17,6 +17,7 @@
 
 #include "few_rows.h"
 #include "many_rows.h"
+#include "many_rows_bf16.h"
 
 namespace {
 
@@ -73,13 +74,14 @@ struct Job {
   }
 
   // Threads share out (KV head, stripe of rows); a piece is unpacked once for a stripe.
+  template <class Reader>
   void many_rows() const {
     int packed = a.rows * group;
     int height = std::clamp(packed * a.kv_heads / (4 * a.threads) / ROWS * ROWS, 8 * ROWS, STRIPE);
     int stripes = (packed + height - 1) / height;
 #pragma omp parallel num_threads(a.threads)
     {
-      Unpacked piece_values(a.dim);
+      Reader piece_values(a.dim);
       std::vector<float> sums((size_t)STRIPE * a.dim);
 #pragma omp for collapse(2) schedule(dynamic, 1)
       for (int head = 0; head < a.kv_heads; head++)
@@ -87,7 +89,8 @@ struct Job {
     }
   }
 
-  void stripe(int head, int begin, int end, Unpacked& unpacked, float* sums) const {
+  template <class Reader>
+  void stripe(int head, int begin, int end, Reader& unpacked, float* sums) const {
     alignas(64) float logits[ROWS][PIECE];
     alignas(64) float part_values[ROWS][DIM_MAX];
     Partial totals[STRIPE];
@@ -122,6 +125,13 @@ struct Job {
       normalise(totals[p - begin], from, a.dim, a.lse ? a.lse + at : nullptr);
       std::copy_n(from, a.dim, a.out + at * a.dim);
     }
+  }
+
+  void many_rows() const {
+#if defined(__AVX512BF16__)
+    if (a.block_count > 0 && a.blocks[0].dtype == 0) return many_rows<UnpackedBf16>();
+#endif
+    many_rows<Unpacked>();
   }
 
   void few_rows() const {

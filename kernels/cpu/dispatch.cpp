@@ -12,6 +12,7 @@ LONGSHELF_DECLARE(baseline)
 #if defined(__x86_64__)
 LONGSHELF_DECLARE(avx2)
 LONGSHELF_DECLARE(avx512)
+LONGSHELF_DECLARE(avx512_bf16)
 #endif
 
 namespace {
@@ -38,6 +39,7 @@ Isa* table(int* count) {
       LONGSHELF_ISA_ROW(baseline, true),
       LONGSHELF_ISA_ROW(avx2, avx2),
       LONGSHELF_ISA_ROW(avx512, avx2 && avx512),
+      LONGSHELF_ISA_ROW(avx512_bf16, avx2 && avx512 && __builtin_cpu_supports("avx512bf16")),
   };
 #else
   static Isa all[] = {LONGSHELF_ISA_ROW(baseline, true)};

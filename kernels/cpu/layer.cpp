@@ -10,18 +10,47 @@
 
 namespace {
 
-// Buffers of a thread that are kept between calls.
-struct Scratch {
-  std::vector<float> x, y, z;
-  float* take(std::vector<float>& v, size_t size) {
-    if (v.size() < size) v.resize(size);
-    return v.data();
+template <class T>
+T* grown(std::vector<T>& v, size_t size) {
+  if (v.size() < size) v.resize(size);
+  return v.data();
+}
+
+// Rows for products, kept between calls: see Input.
+struct Padded {
+  std::vector<float> numbers;
+  std::vector<uint16_t> halves;
+
+  // Room for n rows; products read up to AT_ONCE rows from any.
+  void reserve(int n, int columns) {
+    size_t size = (size_t)(n + AT_ONCE) * padded(columns);
+    grown(numbers, size);
+    grown(halves, size);
+  }
+
+  Input input(int columns) const { return {numbers.data(), halves.data(), padded(columns)}; }
+
+  float* row(int r, int columns) { return numbers.data() + (int64_t)r * padded(columns); }
+
+  // Numbers [begin, end) of a row are written; those at the row's end are followed by zeros.
+  void written(int r, int begin, int end, int columns) {
+    float* at = row(r, columns);
+    if (end == columns) std::fill(at + columns, at + padded(columns), 0.0f);
+#if defined(__AVX512BF16__)
+    uint16_t* half = halves.data() + (int64_t)r * padded(columns);
+    for (int i = begin; i < end; i += RUN)  // `begin` is a multiple of RUN
+      _mm512_storeu_si512(half + i, (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(at + i + 16), _mm512_loadu_ps(at + i)));
+#else
+    (void)begin;
+#endif
   }
 };
-thread_local Scratch scratch;
 
-// Rows are padded to whole runs and, in number, to what the widest product reads.
-size_t room(int n, int columns) { return (size_t)(n + AT_ONCE) * padded(columns); }
+struct Scratch {
+  Padded x, z;
+  std::vector<float> y;
+};
+thread_local Scratch scratch;
 
 inline F load_part(const float* p, int count) {
   float lanes[W] = {};
@@ -60,11 +89,11 @@ inline void normalised(const float* x, const float* weight, int count, float eps
   each(count, [&](int i, int part) { put(out + i, get(x + i, part) * scale * get(weight + i, part), part); });
 }
 
-// Rows [n, columns] into rows padded with zeros, normalised on the way where `norm` is given.
-inline void padded_row(const float* x, const float* norm, int columns, float eps, float* out) {
-  if (norm) normalised(x, norm, columns, eps, out);
-  else std::memcpy(out, x, columns * sizeof(float));
-  std::fill(out + columns, out + padded(columns), 0.0f);
+// Row r of `to`, normalised on the way where `norm` is given.
+inline void prepare(const float* x, const float* norm, int columns, float eps, Padded& to, int r) {
+  if (norm) normalised(x, norm, columns, eps, to.row(r, columns));
+  else std::memcpy(to.row(r, columns), x, columns * sizeof(float));
+  to.written(r, 0, columns, columns);
 }
 
 inline F negative_magnitude(F x) {
@@ -118,28 +147,30 @@ inline void add_residual(float* x, float* y, const float* norm, int count, float
 
 void LONGSHELF_NAME(linear_, LONGSHELF_ISA)(const LsLinear* call) {
   const LsLinear& a = *call;
-  int stride = padded(a.matrix.columns);
-  float* x = scratch.take(scratch.x, room(a.n, a.matrix.columns));
+  int columns = a.matrix.columns;
+  Padded& x = scratch.x;
+  x.reserve(a.n, columns);
 #pragma omp parallel num_threads(a.threads)
   {
 #pragma omp for schedule(static)
-    for (int r = 0; r < a.n; r++) padded_row(a.x + (int64_t)r * a.matrix.columns, a.norm, a.matrix.columns, a.eps, x + (int64_t)r * stride);
+    for (int r = 0; r < a.n; r++) prepare(a.x + (int64_t)r * columns, a.norm, columns, a.eps, x, r);
     Share share(a.matrix.rows, omp_get_thread_num(), omp_get_num_threads());
-    matrix_rows(a.matrix, share.lo, share.hi, x, a.n, a.out, a.matrix.rows);
+    matrix_rows(a.matrix, share.lo, share.hi, x.input(columns), a.n, a.out, a.matrix.rows);
   }
 }
 
 void LONGSHELF_NAME(before_, LONGSHELF_ISA)(const LsBefore* call) {
   const LsBefore& a = *call;
-  int stride = padded(a.qkv.columns), heads = a.heads + 2 * a.kv_heads;
-  float* x = scratch.take(scratch.x, room(a.n, a.qkv.columns));
-  float* y = scratch.take(scratch.y, (size_t)a.n * a.qkv.rows);
+  int columns = a.qkv.columns, heads = a.heads + 2 * a.kv_heads;
+  Padded& x = scratch.x;
+  x.reserve(a.n, columns);
+  float* y = grown(scratch.y, (size_t)a.n * a.qkv.rows);
 #pragma omp parallel num_threads(a.threads)
   {
 #pragma omp for schedule(static)
-    for (int r = 0; r < a.n; r++) padded_row(a.x + (int64_t)r * a.qkv.columns, a.norm, a.qkv.columns, a.eps, x + (int64_t)r * stride);
+    for (int r = 0; r < a.n; r++) prepare(a.x + (int64_t)r * columns, a.norm, columns, a.eps, x, r);
     Share share(a.qkv.rows, omp_get_thread_num(), omp_get_num_threads());
-    matrix_rows(a.qkv, share.lo, share.hi, x, a.n, y, a.qkv.rows);
+    matrix_rows(a.qkv, share.lo, share.hi, x.input(columns), a.n, y, a.qkv.rows);
 #pragma omp barrier
 #pragma omp for collapse(2) schedule(static)
     for (int r = 0; r < a.n; r++)
@@ -161,36 +192,36 @@ void LONGSHELF_NAME(before_, LONGSHELF_ISA)(const LsBefore* call) {
 
 void LONGSHELF_NAME(after_, LONGSHELF_ISA)(const LsAfter* call) {
   const LsAfter& a = *call;
-  int hidden = a.out.rows, wide = a.gate.rows, hidden_stride = padded(hidden), wide_stride = padded(wide);
-  float* x = scratch.take(scratch.x, std::max(room(a.n, a.out.columns), room(a.n, hidden)));
-  float* y = scratch.take(scratch.y, (size_t)a.n * std::max(hidden, wide));
-  float* z = scratch.take(scratch.z, room(a.n, wide));
+  int hidden = a.out.rows, wide = a.gate.rows;
+  Padded &x = scratch.x, &z = scratch.z;
+  x.reserve(a.n, std::max(a.out.columns, hidden));
+  z.reserve(a.n, wide);
+  float* y = grown(scratch.y, (size_t)a.n * std::max(hidden, wide));
 #pragma omp parallel num_threads(a.threads)
   {
     int thread = omp_get_thread_num(), threads = omp_get_num_threads();
     Share hidden_share(hidden, thread, threads), wide_share(wide, thread, threads);
 #pragma omp for schedule(static)
-    for (int r = 0; r < a.n; r++)
-      padded_row(a.attention + (int64_t)r * a.out.columns, nullptr, a.out.columns, a.eps, x + (int64_t)r * padded(a.out.columns));
-    matrix_rows(a.out, hidden_share.lo, hidden_share.hi, x, a.n, y, hidden);
+    for (int r = 0; r < a.n; r++) prepare(a.attention + (int64_t)r * a.out.columns, nullptr, a.out.columns, a.eps, x, r);
+    matrix_rows(a.out, hidden_share.lo, hidden_share.hi, x.input(a.out.columns), a.n, y, hidden);
 #pragma omp barrier
 #pragma omp for schedule(static)
     for (int r = 0; r < a.n; r++) {
       float* row = a.x + (int64_t)r * hidden;
       add_residual(row, y + (int64_t)r * hidden, a.post_attention_norm, hidden, a.eps);
-      padded_row(row, a.mlp_norm, hidden, a.eps, x + (int64_t)r * hidden_stride);
+      prepare(row, a.mlp_norm, hidden, a.eps, x, r);
     }
-    matrix_rows(a.gate, wide_share.lo, wide_share.hi, x, a.n, z, wide_stride);
-    matrix_rows(a.up, wide_share.lo, wide_share.hi, x, a.n, y, wide);
+    matrix_rows(a.gate, wide_share.lo, wide_share.hi, x.input(hidden), a.n, z.row(0, wide), padded(wide));
+    matrix_rows(a.up, wide_share.lo, wide_share.hi, x.input(hidden), a.n, y, wide);
     for (int r = 0; r < a.n; r++) {
-      float *gate = z + (int64_t)r * wide_stride + wide_share.lo, *up = y + (int64_t)r * wide + wide_share.lo;
+      float *gate = z.row(r, wide) + wide_share.lo, *up = y + (int64_t)r * wide + wide_share.lo;
       each(wide_share.hi - wide_share.lo, [&](int i, int part) {
         put(gate + i, activated(get(gate + i, part), a.activation) * get(up + i, part), part);
       });
-      if (wide_share.hi == wide) std::fill(z + (int64_t)r * wide_stride + wide, z + (int64_t)(r + 1) * wide_stride, 0.0f);
+      if (wide_share.lo < wide_share.hi) z.written(r, wide_share.lo, wide_share.hi, wide);
     }
 #pragma omp barrier
-    matrix_rows(a.down, hidden_share.lo, hidden_share.hi, z, a.n, y, hidden);
+    matrix_rows(a.down, hidden_share.lo, hidden_share.hi, z.input(wide), a.n, y, hidden);
 #pragma omp barrier
 #pragma omp for schedule(static)
     for (int r = 0; r < a.n; r++)

@@ -1,7 +1,8 @@
 // Layouts of weights: each unpacks 32 numbers of a row into registers, rounded to bf16, as `kernels/packings.py` defines them.
 //
 // A sub-block of 32 numbers that share scale and offset has at most 32 different values: on AVX-512 those are worked out once, in one or
-// two registers, and each number is a look-up by its code.
+// two registers, and each number is a look-up by its code. Where there are dot products of bf16 pairs, all 32 numbers stand in one
+// register (`pairs`).
 #pragma once
 
 #include <cstdint>
@@ -137,6 +138,61 @@ inline void from_halves(const uint8_t* bytes, int shift, float scale, float offs
 #endif
 }
 
+#if defined(__AVX512BF16__)
+// What turns codes into numbers, in every lane.
+struct Line {
+  __m512 scale, offset;
+
+  Line(float s, float o) : scale(_mm512_set1_ps(s)), offset(_mm512_set1_ps(o)) {}
+
+  // From two float16 that stand side by side.
+  explicit Line(const uint8_t* halves) {
+    __m128 both = _mm_cvtph_ps(_mm_loadu_si32(halves));
+    scale = _mm512_broadcastss_ps(both);
+    offset = _mm512_broadcastss_ps(_mm_movehdup_ps(both));
+  }
+
+  __m512 of(__m512 codes) const { return _mm512_fmadd_ps(codes, scale, offset); }
+};
+
+// The values of codes 0 to 15, twice: a look-up may leave anything in bit 4 of an index.
+inline __m512i table16(Line line) { return _mm512_broadcast_i64x4((__m256i)_mm512_cvtneps_pbh(line.of((__m512)ramp()))); }
+
+// The values of codes 0 to 31.
+inline __m512i table32(Line line) {
+  return (__m512i)_mm512_cvtne2ps_pbh(line.of((__m512)(ramp() + 16.0f)), line.of((__m512)ramp()));
+}
+
+// 16 bytes as 32 words: the bytes, whose low halves are codes, then their high halves.
+inline __m512i nibble_words(const uint8_t* nibbles) {
+  __m256i low = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i*)nibbles));
+  return _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm256_srli_epi16(low, 4), 1);
+}
+
+inline __m512i pairs_of_nibbles(const uint8_t* nibbles, Line line) {
+  return _mm512_permutexvar_epi16(nibble_words(nibbles), table16(line));
+}
+
+inline __m512i pairs_of_nibbles(const uint8_t* nibbles, uint32_t high, Line line) {
+  __m512i codes = _mm512_and_si512(nibble_words(nibbles), _mm512_set1_epi16(15));
+  codes = _mm512_mask_add_epi16(codes, high, codes, _mm512_set1_epi16(16));
+  return _mm512_permutexvar_epi16(codes, table32(line));
+}
+
+// 32 signed bytes times the scale of each 16.
+inline __m512i pairs_of_bytes(__m256i bytes, float first, float second) {
+  __m512 low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(bytes)));
+  __m512 high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(bytes, 1)));
+  return (__m512i)_mm512_cvtne2ps_pbh(_mm512_mul_ps(high, _mm512_set1_ps(second)), _mm512_mul_ps(low, _mm512_set1_ps(first)));
+}
+
+// Bits [shift, shift + n) of each byte, `mask` being n ones.
+inline __m256i bits_of(const uint8_t* bytes, int shift, int mask) {
+  __m256i loaded = _mm256_loadu_si256((const __m256i*)bytes);
+  return _mm256_and_si256(_mm256_srl_epi16(loaded, _mm_cvtsi32_si128(shift)), _mm256_set1_epi8((char)mask));
+}
+#endif
+
 // Scale and offset of the `sub`-th of eight sub-blocks, six bits each, in 12 bytes.
 inline void six_bits(const uint8_t* s, int sub, float d, float m, float* scale, float* offset) {
   int scale_code, offset_code;
@@ -158,6 +214,9 @@ struct Bf16 {
   static void unpack(const uint8_t* b, int, F* out) {
     for (int i = 0; i < VECTORS; i++) out[i] = load((const uint16_t*)b + i * W);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) { return _mm512_loadu_si512(b); }
+#endif
 };
 
 struct F32 {
@@ -173,6 +232,12 @@ struct Q8_0 {
     float d = half(b);
     for (int i = 0; i < VECTORS; i++) out[i] = rounded(floats((const int8_t*)b + 2 + i * W) * d);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) {
+    float d = half(b);
+    return pairs_of_bytes(_mm256_loadu_si256((const __m256i*)(b + 2)), d, d);
+  }
+#endif
 };
 
 struct Q4_0 {
@@ -181,11 +246,20 @@ struct Q4_0 {
     float d = half(b);
     from_nibbles(b + 2, d, -8 * d, out);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) {
+    float d = half(b);
+    return pairs_of_nibbles(b + 2, Line(d, -8 * d));
+  }
+#endif
 };
 
 struct Q4_1 {
   static constexpr int BLOCK = 32, BYTES = 20;
   static void unpack(const uint8_t* b, int, F* out) { from_nibbles(b + 4, half(b), half(b + 2), out); }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) { return pairs_of_nibbles(b + 4, Line(b)); }
+#endif
 };
 
 struct Q5_0 {
@@ -196,6 +270,14 @@ struct Q5_0 {
     float d = half(b);
     from_nibbles(b + 6, high, d, -16 * d, out);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) {
+    uint32_t high;
+    std::memcpy(&high, b + 2, 4);
+    float d = half(b);
+    return pairs_of_nibbles(b + 6, high, Line(d, -16 * d));
+  }
+#endif
 };
 
 struct Q5_1 {
@@ -205,6 +287,13 @@ struct Q5_1 {
     std::memcpy(&high, b + 4, 4);
     from_nibbles(b + 8, high, half(b), half(b + 2), out);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int) {
+    uint32_t high;
+    std::memcpy(&high, b + 4, 4);
+    return pairs_of_nibbles(b + 8, high, Line(b));
+  }
+#endif
 };
 
 struct Q4_K {
@@ -214,6 +303,14 @@ struct Q4_K {
     six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
     from_halves(b + 16 + sub / 2 * 32, sub % 2 * 4, scale, offset, out);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int sub) {
+    float scale, offset;
+    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
+    __m512i codes = _mm512_cvtepu8_epi16(bits_of(b + 16 + sub / 2 * 32, sub % 2 * 4, 15));
+    return _mm512_permutexvar_epi16(codes, table16(Line(scale, offset)));
+  }
+#endif
 };
 
 struct Q5_K {
@@ -226,6 +323,14 @@ struct Q5_K {
     for (int i = 0; i < RUN; i++) codes[i] = (low[i] >> sub % 2 * 4 & 15) | (high[i] >> sub & 1) << 4;
     from_codes(codes, scale, offset, out);
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int sub) {
+    float scale, offset;
+    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
+    __m256i low = bits_of(b + 48 + sub / 2 * 32, sub % 2 * 4, 15), high = _mm256_slli_epi16(bits_of(b + 16, sub, 1), 4);
+    return _mm512_permutexvar_epi16(_mm512_cvtepu8_epi16(_mm256_or_si256(low, high)), table32(Line(scale, offset)));
+  }
+#endif
 };
 
 struct Q6_K {
@@ -239,6 +344,17 @@ struct Q6_K {
     for (int i = 0; i < RUN; i++) codes[i] = (low[i] >> quarter / 2 * 4 & 15) | (high[i] >> 2 * quarter & 3) << 4;
     for (int i = 0; i < VECTORS; i++) out[i] = rounded((floats(codes + i * W) - 32.0f) * (d * (float)scales[i * W / 16]));
   }
+#if defined(__AVX512BF16__)
+  static __m512i pairs(const uint8_t* b, int sub) {
+    int part = sub / 4, quarter = sub % 4;
+    __m256i low = bits_of(b + part * 64 + quarter % 2 * 32, quarter / 2 * 4, 15);
+    __m256i high = _mm256_slli_epi16(bits_of(b + 128 + part * 32, 2 * quarter, 3), 4);
+    const int8_t* scales = (const int8_t*)b + 192 + sub * 2;
+    float d = half(b + 208);
+    __m256i codes = _mm256_sub_epi8(_mm256_or_si256(low, high), _mm256_set1_epi8(32));
+    return pairs_of_bytes(codes, d * (float)scales[0], d * (float)scales[1]);
+  }
+#endif
 };
 
 // Calls `then(Packing())` for the layout with this code. Codes are those of kernels/packings.py.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "packings.h"
 #include "weights.h"
@@ -16,22 +17,55 @@ constexpr int AT_ONCE = 8;  // rows of x that share one unpacking: with two rows
 
 inline int padded(int columns) { return (columns + RUN - 1) / RUN * RUN; }
 
-// OUT rows of W against N rows of x [N, stride], padded to whole runs with zeros; sums[o][r]. `ahead`: bytes from here to what is read soon.
+// Rows that are multiplied: [n, padded(columns)], zeros beyond the last column. Where there are dot products of bf16 pairs, bf16 numbers of
+// W meet `halves`, the rows rounded to bf16, as in bulk; float32 numbers of W meet `numbers`.
+struct Input {
+  const float* numbers;
+  const uint16_t* halves;
+  int64_t stride;
+};
+
 template <class Packing, int OUT, int N>
-inline void products(const uint8_t* const* w, int64_t ahead, const float* x, int64_t stride, int columns, float (*sums)[AT_ONCE]) {
+struct Sums {
   F acc[OUT][N] = {};
-  int whole = columns / Packing::BLOCK;
-  const float* at = x;
+
+  // 32 numbers of the o-th row of W against the columns from `at` on.
+  void add(int o, const uint8_t* block, int sub, const Input& x, int at) {
+#if defined(__AVX512BF16__)
+    if constexpr (!std::is_same_v<Packing, F32>) {
+      __m512i w = Packing::pairs(block, sub);
+      for (int r = 0; r < N; r++)
+        acc[o][r] = (F)_mm512_dpbf16_ps((__m512)acc[o][r], (__m512bh)w, (__m512bh)_mm512_loadu_si512(x.halves + r * x.stride + at));
+      return;
+    }
+#endif
+    F w[VECTORS];
+    Packing::unpack(block, sub, w);
+    for (int i = 0; i < VECTORS; i++)
+      for (int r = 0; r < N; r++) acc[o][r] = fused(w[i], load(x.numbers + r * x.stride + at + i * W), acc[o][r]);
+  }
+
+  void totals(float (*sums)[AT_ONCE]) const {
+    for (int r = 0; r < N; r++) {
+      float four[4];
+      F none = {};
+      sum4(acc[0][r], OUT > 1 ? acc[1 % OUT][r] : none, OUT > 2 ? acc[2 % OUT][r] : none, OUT > 3 ? acc[3 % OUT][r] : none, four);
+      for (int o = 0; o < OUT; o++) sums[o][r] = four[o];
+    }
+  }
+};
+
+// OUT rows of W against N rows of x; sums[o][r]. `ahead`: bytes from here to what is read soon.
+template <class Packing, int OUT, int N>
+inline void products(const uint8_t* const* w, int64_t ahead, const Input& x, int columns, float (*sums)[AT_ONCE]) {
+  Sums<Packing, OUT, N> total;
+  int whole = columns / Packing::BLOCK, at = 0;
   for (int b = 0; b < whole; b++) {
+    int64_t offset = (int64_t)b * Packing::BYTES;
     for (int o = 0; o < OUT; o++)
-      for (int line = 0; line < Packing::BYTES; line += 64) __builtin_prefetch(w[o] + (int64_t)b * Packing::BYTES + ahead + line);
+      for (int line = 0; line < Packing::BYTES; line += 64) __builtin_prefetch(w[o] + offset + ahead + line);
     for (int sub = 0; sub < Packing::BLOCK / RUN; sub++, at += RUN)
-      for (int o = 0; o < OUT; o++) {
-        F numbers[VECTORS];
-        Packing::unpack(w[o] + (int64_t)b * Packing::BYTES, sub, numbers);
-        for (int i = 0; i < VECTORS; i++)
-          for (int r = 0; r < N; r++) acc[o][r] = fused(numbers[i], load(at + r * stride + i * W), acc[o][r]);
-      }
+      for (int o = 0; o < OUT; o++) total.add(o, w[o] + offset, sub, x, at);
   }
   if (int rest = columns % Packing::BLOCK) {  // plain layouts only
     uint8_t last[Packing::BYTES];
@@ -39,39 +73,30 @@ inline void products(const uint8_t* const* w, int64_t ahead, const float* x, int
       int bytes = Packing::BYTES / Packing::BLOCK * rest;
       std::memcpy(last, w[o] + (int64_t)whole * Packing::BYTES, bytes);
       std::memset(last + bytes, 0, sizeof last - bytes);
-      F numbers[VECTORS];
-      Packing::unpack(last, 0, numbers);
-      for (int i = 0; i < VECTORS; i++)
-        for (int r = 0; r < N; r++) acc[o][r] = fused(numbers[i], load(at + r * stride + i * W), acc[o][r]);
+      total.add(o, last, 0, x, at);
     }
   }
-  for (int r = 0; r < N; r++) {
-    float four[4];
-    F none = {};
-    sum4(acc[0][r], OUT > 1 ? acc[1 % OUT][r] : none, OUT > 2 ? acc[2 % OUT][r] : none, OUT > 3 ? acc[3 % OUT][r] : none, four);
-    for (int o = 0; o < OUT; o++) sums[o][r] = four[o];
-  }
+  total.totals(sums);
 }
 
 // Rows [lo, hi) of a band against n <= 8 rows of x, into out[r * out_stride + row].
 template <class Packing, int OUT, int N>
-void band_rows(const LsBand& band, int lo, int hi, const float* x, int64_t stride, int columns, int n, float* out, int64_t out_stride) {
+void band_rows(const LsBand& band, int lo, int hi, const Input& x, int columns, int n, float* out, int64_t out_stride) {
   for (int row = lo; row < hi; row += OUT) {
     const uint8_t* w[OUT];
     for (int o = 0; o < OUT; o++) w[o] = band.data + (int64_t)std::min(row + o, hi - 1) * band.row_bytes;
     float sums[OUT][AT_ONCE];
-    products<Packing, OUT, N>(w, 2 * OUT * band.row_bytes, x, stride, columns, sums);
+    products<Packing, OUT, N>(w, 2 * OUT * band.row_bytes, x, columns, sums);
     for (int o = 0; o < OUT && row + o < hi; o++)
       for (int r = 0; r < n; r++) out[r * out_stride + row + o] = sums[o][r];
   }
 }
 
-// Rows [lo, hi) of the matrix against x [n, padded(columns)], out[r * out_stride + row] = W x + bias.
-void matrix_rows(const LsMatrix& m, int lo, int hi, const float* x, int n, float* out, int64_t out_stride) {
-  int64_t stride = padded(m.columns);
+// Rows [lo, hi) of the matrix against x, out[r * out_stride + row] = W x + bias.
+void matrix_rows(const LsMatrix& m, int lo, int hi, const Input& x, int n, float* out, int64_t out_stride) {
   for (int first = 0; first < n; first += AT_ONCE) {
     int count = std::min(AT_ONCE, n - first), top = 0;
-    const float* from = x + first * stride;
+    Input from = {x.numbers + first * x.stride, x.halves + first * x.stride, x.stride};
     float* to = out + first * out_stride;
     for (int b = 0; b < m.band_count; top += m.bands[b++].rows) {
       const LsBand& band = m.bands[b];
@@ -79,11 +104,11 @@ void matrix_rows(const LsMatrix& m, int lo, int hi, const float* x, int n, float
       if (begin >= end) continue;
       with_packing(band.packing, [&](auto packing) {
         typedef decltype(packing) P;
-        if (count == 1) band_rows<P, 4, 1>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
-        else if (count == 2) band_rows<P, 4, 2>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
-        else if (count <= 4) band_rows<P, 4, 4>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
-        else if (count <= 6) band_rows<P, 2, 6>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
-        else band_rows<P, 2, 8>(band, begin, end, from, stride, m.columns, count, to + top, out_stride);
+        if (count == 1) band_rows<P, 4, 1>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count == 2) band_rows<P, 4, 2>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count <= 4) band_rows<P, 4, 4>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count <= 6) band_rows<P, 2, 6>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else band_rows<P, 2, 8>(band, begin, end, from, m.columns, count, to + top, out_stride);
       });
     }
     if (m.bias)

@@ -48,6 +48,17 @@ inline F load(const uint16_t* p) {
 
 // e^x for x <= 0, relative error below 2e-7; 0 below -87. Range reduction by ln 2 in two parts, then a polynomial of degree 6.
 inline F exp_nonpositive(F x) {
+#if defined(__AVX512F__)
+  __m512 v = (__m512)x;
+  __mmask16 seen = _mm512_cmp_ps_mask(v, _mm512_set1_ps(-87.0f), _CMP_GE_OQ);
+  __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(v, _mm512_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), v);
+  r = _mm512_fmadd_ps(n, _mm512_set1_ps(2.12194440e-4f), r);
+  __m512 p = _mm512_set1_ps(1.3981999507e-3f);
+  for (float c : {8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f, 1.0f, 1.0f})
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(c));
+  return (F)_mm512_maskz_scalef_ps(seen, p, n);
+#else
   const F low = splat(-87.0f);
   I small = x < low;
   x = small ? low : x;
@@ -65,6 +76,7 @@ inline F exp_nonpositive(F x) {
   std::memcpy(&scale, &e, sizeof scale);
   F y = p * scale;
   return small ? F{} : y;
+#endif
 }
 
 // tanh x, relative error below 4e-7: by e^(-2|x|), near 0 by an odd polynomial of degree 11 (least relative error on |x| < 0.625).

@@ -22,7 +22,7 @@ class Case:
         self.random = torch.Generator().manual_seed(seed)
         self.dim, self.group, self.dtype = dim, group, dtype
         self.positions = torch.tensor(positions, dtype=torch.int32)
-        self.q = torch.randn(len(positions), KV_HEADS * group, dim, generator=self.random) * 3
+        self.q = (torch.randn(len(positions), KV_HEADS * group, dim, generator=self.random) * 3).to(torch.bfloat16).float()
         self.scale, self.softcap, self.window = dim**-0.5, 0.0, 0
         self.blocks: list[Block] = []
 
@@ -92,6 +92,12 @@ def reference_out(case: Case) -> torch.Tensor:
 
 def off(ours: torch.Tensor, truth: torch.Tensor) -> float:
     return float((ours.double() - truth).abs().max())
+
+
+def near(case: Case) -> float:
+    """How far the native output may be off: many rows on bf16 pairs have their weights rounded to bf16."""
+    rounded = cpu.native() == "avx512_bf16" and len(case.positions) > cpu.FEW and case.dtype == torch.bfloat16
+    return 1e-2 if rounded else 2e-5
 
 
 def summed(case: Case, rows: tuple[int, int]) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 
 from kernels import cpu, reference
 from kernels.reference import Block
-from tests.kernels.attention_case import FEW, KV_HEADS, MANY, Case, attends, off, one_sequence, reference_out, summed, two_sequences
+from tests.kernels.attention_case import FEW, KV_HEADS, MANY, Case, attends, near, off, one_sequence, reference_out, summed, two_sequences
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "fp32"])
@@ -17,21 +17,21 @@ from tests.kernels.attention_case import FEW, KV_HEADS, MANY, Case, attends, off
 @pytest.mark.parametrize("dim", [16, 64, 80, 96, 128, 256])
 def test_every_head_size_equals_plain_attention(isa: str, dim: int, rows: int, dtype: torch.dtype) -> None:
     case = one_sequence(dim, 3, rows, dtype)
-    assert off(case.attend(), case.truth()[0]) < 2e-5
+    assert off(case.attend(), case.truth()[0]) < near(case)
 
 
 @pytest.mark.parametrize("rows", [1, FEW, MANY])
 @pytest.mark.parametrize("group", range(1, 9))
 def test_every_group_of_query_heads_equals_plain_attention(isa: str, group: int, rows: int) -> None:
     case = one_sequence(64, group, rows)
-    assert off(case.attend(), case.truth()[0]) < 2e-5
+    assert off(case.attend(), case.truth()[0]) < near(case)
 
 
 @attends
 @pytest.mark.parametrize("dim", [8, 24, 272])
 def test_a_head_size_without_a_native_kernel_equals_plain_attention(dim: int, attend: Callable[[Case], torch.Tensor]) -> None:
     case = one_sequence(dim, 3, FEW)
-    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert off(attend(case), case.truth()[0]) < near(case)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "fp32"])
@@ -61,14 +61,14 @@ def test_ragged_blocks_equal_plain_attention(isa: str, lengths: list[int], rows:
     for length in lengths:
         case.block(length, position)
         position += length
-    assert off(case.attend(), case.truth()[0]) < 2e-5
+    assert off(case.attend(), case.truth()[0]) < near(case)
 
 
 @attends
 @pytest.mark.parametrize("rows", [4, 20])
 def test_sequences_that_share_a_block_read_only_their_own(isa: str, rows: int, attend: Callable[[Case], torch.Tensor]) -> None:
     case = two_sequences(rows)
-    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert off(attend(case), case.truth()[0]) < near(case)
 
 
 @pytest.mark.parametrize("rows", [4, 20])
@@ -76,7 +76,7 @@ def test_a_later_sequence_may_stand_at_earlier_positions(isa: str, rows: int) ->
     """Its rows don't see all of a shared block, and those of the first do."""
     case = Case(64, 3, [*range(400, 400 + rows), *range(10, 10 + rows)])
     case.block(300, 0, (0, 2 * rows)).block(200, 300, (0, 2 * rows))
-    assert off(case.attend(), case.truth()[0]) < 2e-5
+    assert off(case.attend(), case.truth()[0]) < near(case)
 
 
 @attends
@@ -98,7 +98,7 @@ def test_a_row_that_sees_nothing_gets_zeros(isa: str, rows: int, attend: Callabl
     case = Case(64, 3, [-1, *range(1, rows)]).block(10, 0).block(300, 10)
     out = attend(case)
     assert torch.equal(out[0], torch.zeros_like(out[0]))
-    assert off(out, case.truth()[0]) < 2e-5
+    assert off(out, case.truth()[0]) < near(case)
 
 
 def test_a_row_that_sees_nothing_has_no_denominator() -> None:
@@ -143,7 +143,7 @@ def test_scores_are_the_probabilities_of_the_chosen_rows(isa: str, dim: int, row
 
 def test_scores_of_many_rows_are_the_probabilities_of_the_chosen_rows(isa: str) -> None:
     case = one_sequence(64, 2, MANY)
-    assert off(case.scored((0, MANY)), summed(case, (0, MANY))) < 5e-5
+    assert off(case.scored((0, MANY)), summed(case, (0, MANY))) < 2.5 * near(case)
 
 
 @pytest.mark.parametrize("rows", [(0, 8), (2, 6)], ids=str)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from tests.kernels.attention_case import FEW, MANY, Case, attends, off, one_sequence, summed
+from tests.kernels.attention_case import FEW, MANY, Case, attends, near, off, one_sequence, summed
 
 
 @attends
@@ -17,7 +17,7 @@ def test_a_cap_bends_every_logit(isa: str, softcap: float, rows: int, attend: Ca
     case = one_sequence(64, 3, rows)
     uncapped = attend(case)
     case.softcap = softcap
-    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert off(attend(case), case.truth()[0]) < near(case)
     assert (attend(case) - uncapped).abs().max() > 1e-2
 
 
@@ -26,7 +26,7 @@ def test_a_cap_holds_very_large_logits(isa: str, rows: int) -> None:
     case = one_sequence(64, 3, rows, torch.float32)
     case.q *= 1e4
     case.softcap = 2.0
-    assert off(case.attend(), case.truth()[0]) < 2e-5
+    assert off(case.attend(), case.truth()[0]) < near(case)
 
 
 @attends
@@ -35,7 +35,7 @@ def test_a_cap_holds_very_large_logits(isa: str, rows: int) -> None:
 def test_a_window_hides_what_is_further_back(isa: str, window: int, rows: int, attend: Callable[[Case], torch.Tensor]) -> None:
     case = one_sequence(64, 3, rows)
     case.window = window
-    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert off(attend(case), case.truth()[0]) < near(case)
 
 
 @attends
@@ -44,7 +44,7 @@ def test_sequences_at_different_positions_have_their_own_windows(isa: str, rows:
     case = Case(64, 3, [*range(900, 900 + rows), *range(10, 10 + rows)])
     case.block(700, 0, (0, 2 * rows)).block(300, 700, (0, 2 * rows))
     case.window, case.softcap = 37, 4.0
-    assert off(attend(case), case.truth()[0]) < 2e-5
+    assert off(attend(case), case.truth()[0]) < near(case)
 
 
 @pytest.mark.parametrize("rows", [FEW, MANY])
@@ -62,7 +62,7 @@ def test_scores_are_those_of_capped_logits_within_the_window(isa: str, rows: int
     case = one_sequence(64, 2, rows)
     case.window, case.softcap = 90, 3.0
     scores = case.scored((0, rows))
-    assert off(scores, summed(case, (0, rows))) < 5e-5
+    assert off(scores, summed(case, (0, rows))) < 2.5 * near(case)
     ours = torch.zeros_like(scores)
     case.reference(ours, (0, rows))
-    assert off(scores, ours.double()) < 5e-5
+    assert off(scores, ours.double()) < 2.5 * near(case)

@@ -33,7 +33,8 @@ def band(layout: str, rows: int, columns: int, seed: int = 0) -> Band:
 
 
 def x_of(rows: int, columns: int) -> torch.Tensor:
-    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(9))
+    """Float32 numbers that bf16 holds: where there are dot products of bf16 pairs, rows are rounded to it."""
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(9)).to(torch.bfloat16).float()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -103,4 +104,4 @@ def test_bands_of_several_layouts_stand_below_one_another_with_their_bias(isa: s
 def test_rows_are_normalised_on_the_way(isa: str) -> None:
     matrix, x, norm = cpu.Matrix([band("bf16", 33, 100)], 100), x_of(4, 100) * 7, torch.rand(100) + 0.5
     truth = reference.linear(x.double(), matrix.bands, None, norm, 1e-5)
-    assert (cpu.linear(x, matrix, norm, 1e-5) - truth).abs().max() < 1e-4
+    assert (cpu.linear(x, matrix, norm, 1e-5) - truth).norm() < 4e-3 * truth.norm()  # half a bit of bf16
