@@ -91,5 +91,5 @@ def test_few_rows_and_many_rows_mean_the_same(decoder: Decoder) -> None:
     rows = Rows([(Sequence((), Tail(decoder.config, decoder.dtype, 64)), 48)])
     in_bulk = decoder.forward(ids, rows, Exact(decoder.config), slice(None))
     one_by_one = alone(decoder, Sequence((), Tail(decoder.config, decoder.dtype, 64)), ids)
-    tolerance = 1e-5 if decoder.dtype == torch.float32 else 0.05  # random models in bf16 amplify roundings
+    tolerance = 1e-5 if decoder.dtype == torch.float32 else 0.08  # random models in bf16 amplify roundings
     assert (in_bulk - one_by_one).norm() < tolerance * in_bulk.norm()
