@@ -115,3 +115,52 @@ def linear(
     weights = [(unpack(b.packing, b.data) if b.packing.name in PACKINGS else b.data).to(x.dtype) for b in bands]
     y = torch.cat([torch.cat([F.linear(row, weight) for weight in weights], -1) for row in x[:, None]])
     return y if bias is None else y + bias.to(x.dtype)
+
+
+def add_norm(x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """x += delta in place; then RMSNorm (Zhang and Sennrich 2019, arXiv:1910.07467) of x [n, E] in float32, times weight [E] float32,
+    rounded once to x's dtype."""
+    if delta is not None:
+        x += delta
+    return _rms_norm(x, weight, eps).to(x.dtype)
+
+
+def gated(gate: torch.Tensor, up: torch.Tensor, activation: str) -> torch.Tensor:
+    """activation(gate) * up in float32, rounded once, in gate's place. activation: "silu" or "gelu_tanh"."""
+    wide = gate.float()
+    wide = F.silu(wide) if activation == "silu" else F.gelu(wide, approximate="tanh")
+    return gate.copy_(wide * up)
+
+
+def split_heads(
+    qkv: torch.Tensor,
+    heads: int,
+    kv_heads: int,
+    norms: tuple[torch.Tensor, torch.Tensor] | None,
+    angles: tuple[torch.Tensor, torch.Tensor] | None,
+    eps: float,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """q [n, Hq, D] float32, k and v [n, Hkv, D] in qkv's dtype, from qkv [n, (Hq + 2 Hkv) D]; everything in float32, rounded once.
+
+    norms: RMSNorm weights [D] of q's and k's heads. angles: (cos, sin) [n, 1, R] that turn the leading R dims of q and k, halves being
+    pairs (RoPE, arXiv:2104.09864); the first half of the sines is negated.
+    """
+    wide = qkv.view(len(qkv), heads + 2 * kv_heads, -1).float()
+    q, k, v = wide[:, :heads], wide[:, heads : heads + kv_heads], wide[:, heads + kv_heads :]
+    if norms is not None:
+        q, k = _rms_norm(q, norms[0], eps), _rms_norm(k, norms[1], eps)
+    if angles is not None:
+        q, k = rotate(q, *angles), rotate(k, *angles)
+    return q.contiguous(), k.to(qkv.dtype).contiguous(), v.to(qkv.dtype).contiguous()
+
+
+def _rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    return F.rms_norm(x.float(), weight.shape, weight, eps)
+
+
+def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """x [n, H, D], its leading R dims turned by the angles cos, sin [n, 1, R] (see `split_heads`); float32."""
+    x, rotated = x.float(), cos.shape[-1]
+    turning = x[..., :rotated]
+    swapped = torch.cat([turning[..., rotated // 2 :], turning[..., : rotated // 2]], -1)
+    return torch.cat([torch.addcmul(turning * cos, swapped, sin), x[..., rotated:]], -1)

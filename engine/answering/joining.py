@@ -18,8 +18,9 @@ from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.model.config import ModelConfig
 from engine.model.loaded import LoadedModel
-from engine.model.rope import Rope, rotate
+from engine.model.rope import Rope
 from engine.reading.memory import Chain, InMemory
+from kernels.reference import rotate
 
 ANEW = 32
 """Tokens of each later part that are computed again."""

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import torch
-import torch.nn.functional as F
 
 from engine.attention.sequence import Rows
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
 from engine.model.families import FAMILIES, unsupported
 from engine.model.few_rows import FewRows
-from engine.model.rope import Rope, rotate
+from engine.model.rope import Rope
 from engine.model.weights import Layer, Weights
 from kernels import cpu
 from kernels.cpu import FEW
@@ -74,11 +73,14 @@ class Decoder:
         if self._few is not None and len(ids) <= FEW:
             x = self._few.run(x, of_layers, rows, attention, between_layers)
             return torch.empty(0, self.config.vocab) if logits_of is None else self.logits(x[logits_of])
+        delta: torch.Tensor | None = None
         for index, layer in enumerate(self.weights.layers):
             if between_layers is not None:
                 between_layers()
-            x = x + self._attention(index, layer, x, of_layers[index], rows, attention)
-            x = x + self._mlp(layer, x)
+            delta = self._attention(index, layer, self._norm(x, layer.attention_norm, delta), of_layers[index], rows, attention)
+            delta = self._mlp(layer, self._norm(x, layer.mlp_norm, delta))
+        if delta is not None:
+            x += delta
         if logits_of is None:
             return torch.empty(0, self.config.vocab)
         return self.logits(x[logits_of])
@@ -94,13 +96,13 @@ class Decoder:
         if len(x) <= FEW:
             logits = cpu.linear(x.float().contiguous(), self.weights.head.matrix, self.weights.norm, self.config.rms_eps)
         else:
-            logits = self.weights.head.many(self._norm(x, self.weights.norm).to(self.dtype)).float()
+            logits = self.weights.head.many(self._norm(x, self.weights.norm)).float()
         cap = self.config.logit_softcap
         return cap * torch.tanh(logits / cap) if cap else logits
 
-    def _norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """RMSNorm (Zhang and Sennrich 2019, arXiv:1910.07467) over the last dim; float32."""
-        return F.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps)
+    def _norm(self, x: torch.Tensor, weight: torch.Tensor, delta: torch.Tensor | None = None) -> torch.Tensor:
+        """RMSNorm of x [n, E], to which delta is added first, in place."""
+        return cpu.add_norm(x, delta, weight, self.config.rms_eps)
 
     def _attention(
         self,
@@ -112,20 +114,12 @@ class Decoder:
         attention: Attention,
     ) -> torch.Tensor:
         c = self.config
-        x = self._norm(x, layer.attention_norm).to(self.dtype)
-        qkv, keys_end = layer.qkv.many(x).view(-1, c.heads + 2 * c.kv_heads, c.head_dim), c.heads + c.kv_heads
-        qk, v = qkv[:, :keys_end], qkv[:, keys_end:]
-        if layer.q_norm is not None and layer.k_norm is not None:
-            qk = torch.cat([self._norm(qk[:, : c.heads], layer.q_norm), self._norm(qk[:, c.heads :], layer.k_norm)], 1)
-        qk = rotate(qk, *angles) if angles else qk.float()
-        q, k = qk[:, : c.heads].contiguous(), qk[:, c.heads :].to(self.dtype)  # K rounded to the stored dtype before its first use
+        norms = None if layer.q_norm is None or layer.k_norm is None else (layer.q_norm, layer.k_norm)
+        q, k, v = cpu.split_heads(layer.qkv.many(x), c.heads, c.kv_heads, norms, angles, c.rms_eps)  # k, v as they are stored
         out = attention.attend(index, q, k, v, rows)
         out = layer.out.many(out.to(self.dtype).view(-1, c.heads * c.head_dim))
-        return out if layer.post_attention_norm is None else self._norm(out, layer.post_attention_norm).to(self.dtype)
+        return out if layer.post_attention_norm is None else self._norm(out, layer.post_attention_norm)
 
     def _mlp(self, layer: Layer, x: torch.Tensor) -> torch.Tensor:
-        x = self._norm(x, layer.mlp_norm).to(self.dtype)
-        gate = layer.gate.many(x)
-        gate = F.silu(gate) if self.config.activation == "silu" else F.gelu(gate, approximate="tanh")
-        out = layer.down.many(gate * layer.up.many(x))
-        return out if layer.post_mlp_norm is None else self._norm(out, layer.post_mlp_norm).to(self.dtype)
+        out = layer.down.many(cpu.gated(layer.gate.many(x), layer.up.many(x), self.config.activation))
+        return out if layer.post_mlp_norm is None else self._norm(out, layer.post_mlp_norm)

@@ -21,7 +21,6 @@ from kernels.cpu import FEW
 if TYPE_CHECKING:
     from engine.model.decoder import Attention
 
-_ACTIVATIONS = {"silu": 0, "gelu_tanh": 1}
 _DTYPES = {torch.bfloat16: 0, torch.float32: 1}
 
 
@@ -93,7 +92,7 @@ class FewRows:
             post_attention_norm=_address(layer.post_attention_norm),
             mlp_norm=layer.mlp_norm.data_ptr(),
             post_mlp_norm=_address(layer.post_mlp_norm),
-            activation=_ACTIVATIONS[self._config.activation],
+            activation=cpu.ACTIVATIONS[self._config.activation],
             eps=self._config.rms_eps,
         )
 

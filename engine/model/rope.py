@@ -1,4 +1,4 @@
-"""Rotary position embedding (RoPE, Su et al. 2021, arXiv:2104.09864) in the rotate-half order of Hugging Face checkpoints.
+"""Angles of rotary position embedding (RoPE, Su et al. 2021, arXiv:2104.09864) in the rotate-half order of Hugging Face checkpoints.
 
 Angles are computed in float32 from integer positions, and the rotation is applied in float32 and rounded once, so that a key
 depends on its position and its vector alone, never on what is read beside it.
@@ -44,15 +44,6 @@ class Rope:
             angles = [block[:, None] * self._frequencies for block in blocks]
             self._cos = torch.cat([self._cos, *(block.cos() * self._factor for block in angles)])
             self._sin = torch.cat([self._sin, *(block.sin() * self._factor for block in angles)])
-
-
-def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """x [N, H, D], its leading R dims turned by the angles of `Rope.at`; float32."""
-    x, rotated = x.float(), cos.shape[-1]
-    turning = x[..., :rotated]
-    swapped = torch.cat([turning[..., rotated // 2 :], turning[..., : rotated // 2]], -1)
-    turned = torch.addcmul(turning * cos, swapped, sin)
-    return turned if rotated == x.shape[-1] else torch.cat([turned, x[..., rotated:]], -1)
 
 
 def inverse_frequencies(config: ModelConfig) -> torch.Tensor:

@@ -1,5 +1,6 @@
 // Picks, at run time, the widest instruction set that both this library and this processor have.
 #include "attention.h"
+#include "bulk.h"
 #include "weights.h"
 
 #define LONGSHELF_DECLARE(isa)           \
@@ -7,7 +8,10 @@
   void linear_##isa(const LsLinear*);    \
   void before_##isa(const LsBefore*);    \
   void after_##isa(const LsAfter*);      \
-  void unpack_##isa(const LsUnpack*);
+  void unpack_##isa(const LsUnpack*);    \
+  void norm_##isa(const LsNorm*);        \
+  void gate_##isa(const LsGate*);        \
+  void heads_##isa(const LsHeads*);
 LONGSHELF_DECLARE(baseline)
 #if defined(__x86_64__)
 LONGSHELF_DECLARE(avx2)
@@ -25,9 +29,13 @@ struct Isa {
   BeforeFunction before;
   AfterFunction after;
   UnpackFunction unpack;
+  NormFunction norm;
+  GateFunction gate;
+  HeadsFunction heads;
 };
 
-#define LONGSHELF_ISA_ROW(isa, runs) {#isa, runs, attend_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa}
+#define LONGSHELF_ISA_ROW(isa, runs) \
+  {#isa, runs, attend_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
@@ -64,7 +72,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 3; }
+int ls_abi(void) { return 4; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -94,4 +102,7 @@ void ls_linear(const LsLinear* call) { current()->linear(call); }
 void ls_before(const LsBefore* call) { current()->before(call); }
 void ls_after(const LsAfter* call) { current()->after(call); }
 void ls_unpack(const LsUnpack* call) { current()->unpack(call); }
+void ls_norm(const LsNorm* call) { current()->norm(call); }
+void ls_gate(const LsGate* call) { current()->gate(call); }
+void ls_heads(const LsHeads* call) { current()->heads(call); }
 }

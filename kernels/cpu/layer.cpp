@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "elementwise.h"
 #include "rows.h"
 
 namespace {
@@ -52,86 +53,11 @@ struct Scratch {
 };
 thread_local Scratch scratch;
 
-inline F load_part(const float* p, int count) {
-  float lanes[W] = {};
-  std::memcpy(lanes, p, count * sizeof(float));
-  return load(lanes);
-}
-
-inline void store_part(float* p, F v, int count) {
-  float lanes[W];
-  store(lanes, v);
-  std::memcpy(p, lanes, count * sizeof(float));
-}
-
-// f(vector index range) over `count` floats, the last vector filled up with zeros.
-template <class Body>
-inline void each(int count, Body body) {
-  int i = 0;
-  for (; i + W <= count; i += W) body(i, W);
-  if (i < count) body(i, count - i);
-}
-
-inline F get(const float* p, int count) { return count == W ? load(p) : load_part(p, count); }
-inline void put(float* p, F v, int count) { count == W ? store(p, v) : store_part(p, v, count); }
-
-inline float inverse_rms(const float* x, int count, float eps) {
-  F squares = {};
-  each(count, [&](int i, int part) {
-    F v = get(x + i, part);
-    squares = fused(v, v, squares);
-  });
-  return 1.0f / std::sqrt(sum(squares) / (float)count + eps);
-}
-
-inline void normalised(const float* x, const float* weight, int count, float eps, float* out) {
-  float scale = inverse_rms(x, count, eps);
-  each(count, [&](int i, int part) { put(out + i, get(x + i, part) * scale * get(weight + i, part), part); });
-}
-
 // Row r of `to`, normalised on the way where `norm` is given.
 inline void prepare(const float* x, const float* norm, int columns, float eps, Padded& to, int r) {
   if (norm) normalised(x, norm, columns, eps, to.row(r, columns));
   else std::memcpy(to.row(r, columns), x, columns * sizeof(float));
   to.written(r, 0, columns, columns);
-}
-
-inline F negative_magnitude(F x) {
-  F zero = {};
-  I positive = x > zero;
-  return positive ? -x : x;
-}
-
-inline F sigmoid(F x) {
-  F zero = {}, e = exp_nonpositive(negative_magnitude(x));
-  I positive = x > zero;
-  return (positive ? splat(1.0f) : e) / (e + 1.0f);
-}
-
-// x / (1 + e^-x), or GELU by tanh, which is x * sigmoid(2 * sqrt(2/pi) * (x + 0.044715 x^3)).
-inline F activated(F x, int kind) {
-  return kind == 0 ? x * sigmoid(x) : x * sigmoid((x + x * x * x * 0.044715f) * 1.5957691216f);
-}
-
-inline void write_kv(const float* from, void* to, int64_t at, int dim, int dtype) {
-  if (dtype == 1) {
-    std::memcpy((float*)to + at, from, dim * sizeof(float));
-    return;
-  }
-  for (int d = 0; d < dim; d++) {
-    uint32_t bits;
-    std::memcpy(&bits, from + d, 4);
-    ((uint16_t*)to)[at + d] = (uint16_t)((bits + ((bits >> 16) & 1) + 0x7FFF) >> 16);
-  }
-}
-
-inline void rotate(float* head, const float* cos, const float* sin, int rotary) {
-  int half = rotary / 2;
-  for (int i = 0; i < half; i++) {
-    float a = head[i], b = head[i + half];
-    head[i] = a * cos[i] + b * sin[i];
-    head[i + half] = b * cos[i + half] + a * sin[i + half];
-  }
 }
 
 // x[row] += y[row], normalised first where the family does so.
