@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,15 @@ PATIENCE_S = 30.0
 class Gate:
     """Stands before the n-th chunk that is read of documents (`at`, from 1; the preamble is the first chunk of a fresh home).
 
-    The reading waits there until `open()`, or does what `instead` does. Questions pass freely.
+    The reading waits there until `open()`, or does what `instead` does. Questions pass freely. urgent: while it waits it does what
+    is urgent, as a reading does between layers.
     """
 
-    def __init__(self, shelf: Shelf, at: int, instead: Callable[[], None] | None = None) -> None:
+    def __init__(self, shelf: Shelf, at: int, instead: Callable[[], None] | None = None, urgent: bool = False) -> None:
+        self._shelf = shelf
         decoder = shelf.model()[0].decoder
         self._forward = decoder.forward
-        self._at, self._instead = at, instead
+        self._at, self._instead, self._urgent = at, instead, urgent
         self._reached, self._opened = threading.Event(), threading.Event()
         self.chunks = 0
         decoder.forward = self._gated  # type: ignore[method-assign]
@@ -34,8 +37,15 @@ class Gate:
                 if self._instead is not None:
                     self._instead()
                 else:
-                    assert self._opened.wait(PATIENCE_S), "nobody opened the gate"
+                    self._stand()
         return self._forward(ids, rows, attention, logits_of, between_layers)
+
+    def _stand(self) -> None:
+        ends = time.monotonic() + PATIENCE_S
+        while not self._opened.wait(0.01):
+            assert time.monotonic() < ends, "nobody opened the gate"
+            if self._urgent:
+                self._shelf.model_thread.let_urgent_pass()
 
     def wait(self) -> None:
         """Until the reading stands at the gate."""

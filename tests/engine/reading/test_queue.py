@@ -85,7 +85,7 @@ def test_a_resumed_reading_goes_on_where_it_was(tiny_shelf: Shelf, tmp_path: Pat
 
 
 def test_a_document_waiting_in_the_queue_can_be_paused(tiny_shelf: Shelf, tmp_path: Path) -> None:
-    gate = Gate(tiny_shelf, at=1)
+    gate = Gate(tiny_shelf, at=1, urgent=True)
     first, second = begin(tiny_shelf, book(tmp_path, 1, "a.txt"), book(tmp_path, 1, "b.txt", first=2))
     gate.wait()
     call(tiny_shelf, "jobs.pause", id=second["id"])
@@ -95,7 +95,7 @@ def test_a_document_waiting_in_the_queue_can_be_paused(tiny_shelf: Shelf, tmp_pa
 
 
 def test_pausing_one_lets_the_next_begin(tiny_shelf: Shelf, tmp_path: Path) -> None:
-    gate = Gate(tiny_shelf, at=2)
+    gate = Gate(tiny_shelf, at=2, urgent=True)
     first, second = begin(tiny_shelf, book(tmp_path, 1, "a.txt"), book(tmp_path, 1, "b.txt", first=2))
     gate.wait()
     call(tiny_shelf, "jobs.pause", id=first["id"])
@@ -195,7 +195,7 @@ def test_a_book_can_be_asked_from_its_first_finished_part(tiny_shelf: Shelf, tmp
 
 
 def test_a_document_removed_while_it_is_read_is_gone(tiny_shelf: Shelf, tmp_path: Path) -> None:
-    gate = Gate(tiny_shelf, at=SECOND_CHAPTER)
+    gate = Gate(tiny_shelf, at=SECOND_CHAPTER, urgent=True)
     first, second = begin(tiny_shelf, book(tmp_path, 3, "a.txt"), book(tmp_path, 1, "b.txt", first=7))
     gate.wait()
     removing = threading.Thread(target=lambda: call(tiny_shelf, "documents.remove", id=first["id"]))
