@@ -10,6 +10,7 @@ import torch
 
 from engine.answering.prompt import Prompt
 from engine.answering.sampling import Chooser
+from engine.answering.thought import Thought
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence
 from engine.errors import Stopped
@@ -72,7 +73,7 @@ def generate(
     A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
-    stream = TokenStream(tokenizer)
+    stream, thought = TokenStream(tokenizer), Thought()
     started = answering = time.perf_counter()
     try:
         prefill(decoder, sequence, prompt.opening, attention, between_layers)
@@ -87,7 +88,7 @@ def generate(
                 result.ending = "end"
                 break
             result.ids.append(token)
-            if piece := stream.feed(token):
+            if piece := thought.fold(stream.feed(token)):
                 result.text += piece
                 emit(piece)
             if loops(result.ids):
@@ -100,7 +101,7 @@ def generate(
         result.ending = "stopped"
     if answering > started:
         result.attended = Attended(by_opening, by_question, attention.take_watched())
-    result.text += stream.flush()
+    result.text += thought.flush() + stream.flush()
     result.log_probability /= max(1, len(result.ids) + (result.ending == "end"))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering
     return result
