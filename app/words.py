@@ -82,7 +82,8 @@ def state(row: Row) -> str:
         case "ready":
             if row.get("source_missing"):
                 return join(_translate("Words", "Ready"), _translate("Words", "the source file is gone, its text is kept"))
-            return join(_translate("Words", "Ready"), tokens(row.get("tokens") or 0), size(row["bytes"]) if row.get("bytes") else "")
+            taken = size(row["bytes"]) if row.get("bytes") else ""
+            return join(_translate("Words", "Ready"), poorly(row), tokens(row.get("tokens") or 0), taken)
         case "no_text":
             return join(_translate("Words", "No text"), reason(row))
         case "damaged":
@@ -93,6 +94,39 @@ def state(row: Row) -> str:
             return join(_translate("Words", "Failed"), reason(row))
         case other:
             return str(other or "")
+
+
+def poorly(row: Row) -> str:
+    """That the model reads this document far worse than its usual texts, "" where it doesn't."""
+    found = row.get("reads_poorly")
+    if not found:
+        return ""
+    language = languages().get(str(found.get("language") or ""))
+    return (
+        _translate("Words", "the model reads {0} poorly").format(language) if language else _translate("Words", "the model reads it poorly")
+    )
+
+
+def languages() -> dict[str, str]:
+    """The engine's stable words for languages that it tells from their letters."""
+    return {
+        "Korean": _translate("Words", "Korean"),
+        "Japanese": _translate("Words", "Japanese"),
+        "Chinese": _translate("Words", "Chinese"),
+        "Russian": _translate("Words", "Russian"),
+        "Greek": _translate("Words", "Greek"),
+        "Arabic": _translate("Words", "Arabic"),
+        "Hebrew": _translate("Words", "Hebrew"),
+        "Hindi": _translate("Words", "Hindi"),
+        "Thai": _translate("Words", "Thai"),
+    }
+
+
+def poorly_hint(row: Row) -> str:
+    """What would help with such a document, for where there is room."""
+    if not row.get("reads_poorly"):
+        return ""
+    return _translate("Words", "Expect wrong answers. A model that was trained on such texts answers better.")
 
 
 def estimate(row: Row) -> str:

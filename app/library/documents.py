@@ -36,7 +36,7 @@ class Documents(QAbstractListModel):
             case Qt.ItemDataRole.AccessibleTextRole:
                 return f"{row.get('title')}, {words.state(row)}"
             case Qt.ItemDataRole.ToolTipRole:
-                return "\n".join(filter(None, (str(row.get("path") or ""), words.state(row))))
+                return "\n".join(filter(None, (str(row.get("path") or ""), words.state(row), words.poorly_hint(row))))
         if role == ID:
             return row["id"]
         if role == DETAIL:

@@ -112,6 +112,7 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
     session.output.say(text)
     if document["reason"]:
         session.output.say(f"          {document['reason']}")
+    _say_poorly(session, document)
     reasons: dict[str, int] = {}
     for skipped in document.get("skipped", []):
         reasons[skipped["reason"]] = reasons.get(skipped["reason"], 0) + 1
@@ -119,6 +120,12 @@ def _say_added(session: Session, document: dict[str, Any]) -> None:
         session.output.say(
             "          skipped: " + ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in sorted(reasons.items()))
         )
+
+
+def _say_poorly(session: Session, document: dict[str, Any]) -> None:
+    if poorly := document.get("reads_poorly"):
+        measured = f"{poorly['times_usual']:.1f} times its usual bits a letter"
+        session.output.say(f"          {poorly['message'].removesuffix('.')} ({measured}). {poorly['hint']}")
 
 
 def _list(options: Namespace, session: Session) -> dict[str, Any]:
@@ -129,6 +136,7 @@ def _list(options: Namespace, session: Session) -> dict[str, Any]:
         session.output.say(f"{row['id']}  {state:<18} {row['tokens']:>9,} tokens  {size(row['bytes']):>10}  {row['title']}")
         if row["reason"]:
             session.output.say(f"          {row['reason']}")
+        _say_poorly(session, row)
     if not result["documents"]:
         session.output.say("Nothing here yet: `longshelf add PATH`.")
     return result
@@ -152,6 +160,7 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
     else:
         about = f"{result['format']}, {result['encoding'] or 'folder'}"
         session.output.say(f"{result['title']} ({about}): {len(result['text']):,} characters, {result['state']}")
+        _say_poorly(session, result)
         for part in result["parts"]:
             session.output.say(f"  part {part['n']}: {part['tokens']:,} tokens, {part['state']}")
         for way in result["made_by"]:

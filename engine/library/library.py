@@ -16,6 +16,7 @@ from engine.library.counters import Counters
 from engine.library.documents import DocumentRow, Documents
 from engine.library.jobs import Job, Jobs
 from engine.library.joins import Joins
+from engine.library.losses import Losses
 from engine.library.memory import Memory
 from engine.library.parts import Parts
 from engine.library.search import Search
@@ -61,6 +62,7 @@ class Library:
         self.documents = Documents(catalog, self.texts)
         self.parts = Parts(catalog, self.texts, self.documents)
         self.joins = Joins(catalog, self.parts)
+        self.losses = Losses(catalog)
         self.jobs = Jobs(catalog)
         self.chats = Chats(catalog, self.transcripts)
         self.search = Search(catalog)

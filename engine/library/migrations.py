@@ -261,3 +261,12 @@ def m007_text_digest(db: Database) -> None:
     db.execute("ALTER TABLE documents ADD COLUMN text_digest TEXT")
     for document_id, text in db.execute("SELECT id, text FROM documents").fetchall():
         db.execute("UPDATE documents SET text_digest = ? WHERE id = ?", [blake3(text.encode()).hexdigest(), document_id])
+
+
+@migrations()
+def m008_losses(db: Database) -> None:
+    """How hard each segment was to read for its model, so that a document it reads poorly can be told from one it reads well."""
+    db.execute(
+        "CREATE TABLE losses (digest TEXT PRIMARY KEY REFERENCES segments (digest) ON DELETE CASCADE,"
+        " nats REAL NOT NULL, count INTEGER NOT NULL, letters INTEGER NOT NULL) STRICT"
+    )

@@ -19,6 +19,7 @@ from engine.model import safetensors_file
 from engine.model.card import CARD_FILE, CHECKSUM, CONFIG_FILE, TEMPLATE_FILE, WEIGHTS_FILE, Card, Piece, Turns, checksum
 from engine.model.config import ModelConfig
 from engine.model.fetch import Progress, Stop
+from engine.model.needs import memory_needed, require_memory
 from engine.model.plan import Plan
 from engine.model.safetensors_file import Run, TensorInfo
 from engine.model.template import INSTRUCT, ChatTemplate, TemplatePieces
@@ -80,6 +81,7 @@ def build(planned: Plan, folder: Path, origin: Origin, progress: Progress, stop:
         preamble=preamble,
         after_document=after_document,
         turns=turns,
+        usual_bits=_usual_bits(folder, config, preamble, stop),
     )
     write_json(folder / CARD_FILE, card.as_json())
 
@@ -93,6 +95,21 @@ def _encoded(pieces: TemplatePieces, tokenizer: Tokenizer) -> tuple[Piece, Piece
     preamble = Piece(pieces.preamble, tuple(tokenizer.encode_template(opening)))
     turns = Turns(piece(pieces.user_open), piece(pieces.user_close_assistant_open), piece(pieces.assistant_close))
     return preamble, piece(pieces.after_document), turns
+
+
+def _usual_bits(folder: Path, config: ModelConfig, preamble: Piece, stop: Stop) -> float | None:
+    """None where the model doesn't fit into memory: it is installed all the same."""
+    from engine.model.loss import usual  # torch
+
+    def before_layer() -> None:
+        if stop():
+            raise Stopped
+
+    try:
+        require_memory(folder.name, memory_needed(config, (folder / WEIGHTS_FILE).stat().st_size, packed=True))
+    except LongshelfError:
+        return None
+    return round(usual(folder, config, preamble.ids, before_layer), 4)
 
 
 def _watched(planned: Plan, progress: Progress, stop: Stop) -> Iterator[tuple[TensorInfo, Iterator[Run]]]:

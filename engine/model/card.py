@@ -50,7 +50,8 @@ class Card:
     license: as the model's file states it, "" if it doesn't. trial: good enough to try the program with, not to rely on.
     languages: ISO codes, empty if unknown. system: the system message that the model's own template inserts, None if none;
     it is part of the preamble. preamble: everything before the document; after_document: what follows document and question
-    up to the start of the answer. stop: ids that end an answer.
+    up to the start of the answer. stop: ids that end an answer. usual_bits: bits a letter at which it reads our handbook (`loss`), None if
+    it was installed where it can't run.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Card:
     preamble: Piece
     after_document: Piece
     turns: Turns
+    usual_bits: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {"format": FORMAT, **asdict(self)}

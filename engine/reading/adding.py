@@ -225,7 +225,7 @@ def _result(shelf: Shelf, taken: Taken, params: dict[str, Any], call: Call) -> d
         error = LongshelfError(how, f"Reading “{row.title}” was {how}.", "What was read is kept; adding it again goes on.")
     shown = document_row(shelf, row)
     return {
-        **{name: shown[name] for name in ("id", "path", "title", "state", "reason", "tokens", "parts", "bytes")},
+        **{name: shown[name] for name in ("id", "path", "title", "state", "reason", "tokens", "parts", "bytes", "reads_poorly")},
         **({"error": error.as_json()} if error is not None else {}),
         "segments_computed": ended.computed,
         "segments_found": ended.found,

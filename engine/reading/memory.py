@@ -20,6 +20,7 @@ from engine.library.library import Library
 from engine.library.parts import Part
 from engine.model.decoder import CHUNK
 from engine.model.loaded import LoadedModel
+from engine.model.loss import Loss, looked_at, of_rows
 from engine.store.segment import Segment
 from engine.store.store import Store
 
@@ -74,7 +75,7 @@ def preamble_chain(model: LoadedModel, library: Library) -> Chain:
     except LongshelfError as error:
         if error.kind not in LOST:
             raise
-        kv = _prefill(model, (), ids, Watcher())
+        kv, _ = _prefill(model, (), ids, Watcher())
         library.memory.remember_shared(header, ids, kv, 0)
         segment = library.store.open(digest, ids)
     else:
@@ -101,8 +102,9 @@ def remember_part(model: LoadedModel, library: Library, part: Part, ids: Sequenc
             return part
         piece = pieces[len(done)]
         header = model.segment_header(chain.tip, chain.length, len(piece))
-        kv = _prefill(model, chain.segments, piece, watcher)
+        kv, loss = _prefill(model, chain.segments, piece, watcher)
         library.memory.remember(part.id, header, piece, kv, 0)
+        library.losses.record(header.digest(piece), loss.nats, loss.count, loss.letters)
         watcher.segment_kept(True)
         chain = chain.then(library.store.open(header.digest(piece), piece, header.parent))
         done.append(chain.tip)
@@ -124,7 +126,7 @@ def remember_join(
                 known.pop(0)
                 chain = verified_chain(library.store, chain, [digest])
                 continue
-            kv = _prefill(model, chain.segments, piece, watcher)
+            kv, _ = _prefill(model, chain.segments, piece, watcher)
             library.memory.remember_join(join_id, header, piece, kv, 0)
             watcher.segment_kept(True)
             chain = chain.then(library.store.open(digest, piece, header.parent))
@@ -154,7 +156,7 @@ def compute_segments(model: LoadedModel, chain: Chain, ids: Sequence[int], watch
     computed: list[InMemory] = []
     for piece in segment_ids(ids):
         behind: list[KV] = [*chain.segments, *computed]
-        computed.append(InMemory(_prefill(model, behind, piece, watcher)))
+        computed.append(InMemory(_prefill(model, behind, piece, watcher)[0]))
     return [segment.kv for segment in computed]
 
 
@@ -183,14 +185,17 @@ class LostSegment(LongshelfError):
         self.digest = digest
 
 
-def _prefill(model: LoadedModel, behind: Sequence[KV], ids: list[int], watcher: Watcher) -> torch.Tensor:
-    """KV [layers, 2, Hkv, len(ids), D] of one segment."""
+def _prefill(model: LoadedModel, behind: Sequence[KV], ids: list[int], watcher: Watcher) -> tuple[torch.Tensor, Loss]:
+    """KV [layers, 2, Hkv, len(ids), D] of one segment, and how hard its tokens were to foresee."""
+    loss = Loss()
     tail = Tail(model.config, model.decoder.dtype, len(ids))
     sequence, attention = Read(behind, tail), Exact(model.config)
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         rows = Rows([(sequence, len(chunk))])
-        model.decoder.forward(torch.tensor(chunk), rows, attention, None, watcher.before_layer)
+        wanted = looked_at(len(chunk))
+        logits = model.decoder.forward(torch.tensor(chunk), rows, attention, wanted if len(wanted) else None, watcher.before_layer)
+        loss += of_rows(logits, chunk, wanted, model.tokenizer) if len(wanted) else Loss()
         rows.advance()
         watcher.chunk_read(len(chunk))
-    return tail.kv
+    return tail.kv, loss

@@ -10,6 +10,7 @@ from engine.documents.document import Document, skipped_from_json, spans_from_js
 from engine.errors import LongshelfError
 from engine.library.documents import DocumentRow
 from engine.model.installed import InstalledModel
+from engine.reading.poorly import reads_poorly
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
         "skipped_count": len(row.skipped),
         "added_at": row.added_at,
         "model": installed.name if installed else None,
+        "reads_poorly": reads_poorly(shelf, row.id, installed) if installed and done else None,
         "source_missing": not os.path.exists(row.path),
     }
 

@@ -10,6 +10,7 @@ from engine.documents.document import Document
 from engine.documents.reader import read
 from engine.errors import LongshelfError
 from engine.library.memory import Freed
+from engine.reading.poorly import reads_poorly
 from engine.reading.rows import current_model, document_row, stored_document
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def show(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         **described(document),
         "parts": [{"n": p.ordinal + 1, "start": p.start, "end": p.end, "tokens": p.tokens, "state": p.state} for p in parts],
         "made_by": _made_by(shelf.library, parts),
+        "reads_poorly": reads_poorly(shelf, row.id, installed) if installed else None,
     }
 
 

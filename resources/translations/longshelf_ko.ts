@@ -1312,12 +1312,44 @@
       </translation>
     </message>
     <message>
+      <source>Arabic</source>
+      <translation>아랍어</translation>
+    </message>
+    <message>
+      <source>Chinese</source>
+      <translation>중국어</translation>
+    </message>
+    <message>
       <source>Damaged</source>
       <translation>손상됨</translation>
     </message>
     <message>
+      <source>Expect wrong answers. A model that was trained on such texts answers better.</source>
+      <translation>틀린 답이 많을 수 있습니다. 이런 글을 배운 모델이 더 잘 답합니다.</translation>
+    </message>
+    <message>
       <source>Failed</source>
       <translation>실패</translation>
+    </message>
+    <message>
+      <source>Greek</source>
+      <translation>그리스어</translation>
+    </message>
+    <message>
+      <source>Hebrew</source>
+      <translation>히브리어</translation>
+    </message>
+    <message>
+      <source>Hindi</source>
+      <translation>힌디어</translation>
+    </message>
+    <message>
+      <source>Japanese</source>
+      <translation>일본어</translation>
+    </message>
+    <message>
+      <source>Korean</source>
+      <translation>한국어</translation>
     </message>
     <message>
       <source>No text</source>
@@ -1344,8 +1376,16 @@
       <translation>기억하는 중 {0}</translation>
     </message>
     <message>
+      <source>Russian</source>
+      <translation>러시아어</translation>
+    </message>
+    <message>
       <source>Skipped</source>
       <translation>제외됨</translation>
+    </message>
+    <message>
+      <source>Thai</source>
+      <translation>태국어</translation>
     </message>
     <message>
       <source>a link to elsewhere</source>
@@ -1402,6 +1442,14 @@
     <message>
       <source>reading was cancelled</source>
       <translation>읽기를 취소함</translation>
+    </message>
+    <message>
+      <source>the model reads it poorly</source>
+      <translation>모델이 이 글을 잘 읽지 못함</translation>
+    </message>
+    <message>
+      <source>the model reads {0} poorly</source>
+      <translation>모델이 {0} 글을 잘 읽지 못함</translation>
     </message>
     <message>
       <source>the source file is gone, its text is kept</source>

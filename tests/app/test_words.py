@@ -34,6 +34,8 @@ def test_a_percentage_is_a_hundred_only_at_the_end(value: float, said: str) -> N
 @pytest.mark.parametrize(
     ("row", "said"),
     [
+        (book(state="ready", reads_poorly={"language": "Korean"}), "Ready · the model reads Korean poorly · 168,000 tokens · 3.9 GB"),
+        (book(state="ready", reads_poorly={"language": None}), "Ready · the model reads it poorly · 168,000 tokens · 3.9 GB"),
         (book(state="queued", bytes=0), "Queued · 168,000 tokens · about 3.9 GB · 9 min"),
         (book(state="queued", tokens=None, estimate_bytes=None), "Queued"),
         (book(state="reading", place="engine/cli.py"), "Reading the text · engine/cli.py"),

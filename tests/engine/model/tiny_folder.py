@@ -25,7 +25,10 @@ VOCABULARIES = {"bytes": 320, "tokenizer.json": 700, "tokenizer.model": 760}
 @cache
 def model_of(family: str, vocabulary: str, window: int) -> PreTrainedModel:
     """A random model; its end of text has no weight in the head, so that it never ends an answer by itself."""
-    model = tiny(seed=1, window=window, **{**FAMILIES[family], "vocab_size": VOCABULARIES[vocabulary]})
+    entries = {**FAMILIES[family], "vocab_size": VOCABULARIES[vocabulary]}
+    if "max_position_embeddings" in entries:  # which YaRN stretches fourfold
+        entries["max_position_embeddings"] = window // 4
+    model = tiny(seed=1, window=window, **entries)
     with torch.no_grad():
         model.get_output_embeddings().weight[:3] = 0
     return model
