@@ -31,7 +31,7 @@ class Exact:
         self._watched_rows = 0
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
-        """See `engine.model.decoder.Attention`."""
+        """See `engine.attention.sequence.Attention`."""
         for sequence, begin, end in rows.spans():
             sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
         blocks = self._blocks(layer, rows)

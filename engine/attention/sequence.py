@@ -1,5 +1,7 @@
 """What rows read: a sequence is a chain of immutable segments plus a tail that grows; `Rows` says which row is where.
 
+How rows read is the business of an `Attention`.
+
 Positions count from the start of the chain. Several sequences may share the segments of a chain.
 """
 
@@ -104,3 +106,11 @@ class Rows:
     def advance(self) -> None:
         for sequence, count in self.takes:
             sequence.tail.length += count
+
+
+class Attention(Protocol):
+    """How rows read sequences."""
+
+    def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
+        """Write k, v [N, Hkv, D] (after RoPE) at the rows' positions, then read. q [N, Hq, D] float32; gives [N, Hq, D] float32."""
+        ...

@@ -8,11 +8,10 @@ once a layer (DESIGN: `attend`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 
-from engine.attention.sequence import Rows
+from engine.attention.sequence import Attention, Rows
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
 from engine.model.families import FAMILIES, unsupported
@@ -24,14 +23,6 @@ from kernels.cpu import FEW
 
 CHUNK = 512
 """Tokens of one prefill call. Stored KV depends on it in the last bits, so every reading keeps to this grid."""
-
-
-class Attention(Protocol):
-    """How rows read sequences."""
-
-    def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
-        """Write k, v [N, Hkv, D] (after RoPE) at the rows' positions, then read. q [N, Hq, D] float32; gives [N, Hq, D] float32."""
-        ...
 
 
 class Decoder:

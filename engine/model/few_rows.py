@@ -8,18 +8,14 @@ others, or decoded beside other questions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 
-from engine.attention.sequence import Rows
+from engine.attention.sequence import Attention, Rows
 from engine.model.config import ModelConfig
 from engine.model.weights import Layer, Weights
 from kernels import cpu
 from kernels.cpu import FEW
-
-if TYPE_CHECKING:
-    from engine.model.decoder import Attention
 
 _DTYPES = {torch.bfloat16: 0, torch.float32: 1}
 
