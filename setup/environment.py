@@ -34,7 +34,7 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 
 # Measured on Linux x86-64 with Python 3.11, in MB: (to download, on disk).
 SIZES = {"torch, CPU build": (192, 790), "torch, CUDA build": (3000, 5500), "Qt and the other packages": (145, 710)}
-MODEL_SIZE = (93, 280)
+MODEL_SIZE = (93, 100)
 
 
 class SetupError(Exception):
