@@ -36,8 +36,7 @@ SIDES = ("llamacpp", "llamacpp_flash")
 
 def bench_peers(model: LoadedModel, home: Home, gguf: Path | None, say: Callable[[str], None]) -> Report:
     """Figures exact_vs_llamacpp_1k, exact_vs_llamacpp_8k, prefill_vs_llamacpp, open_vs_restore: above 1 we are faster; open_vs_reread:
-    what a program without a store does at every start, llama.cpp reading the document again, by our opening it (open_vs_own_reread: we
-    reading it again); open_8k_vs_2k: opening a long document by opening a short one.
+    reading the document again, by the faster of both, by our opening it; open_8k_vs_2k: opening a long document by opening a short one.
 
     gguf: the file that the model was installed from; None: the default model's, fetched where it isn't at hand.
     Raises LongshelfError("no_peer") without llama.cpp, ("usage") without a GGUF for another model.
@@ -124,8 +123,7 @@ def _figures(report: Report) -> Report:
     report.figures = {f"exact_vs_llamacpp_{name}": faster(f"decode_{name}") / ours(f"decode_{name}") for name in DECODE}
     report.figures |= {
         "prefill_vs_llamacpp": faster("prefill") / ours("prefill"),
-        "open_vs_reread": faster("reread_8k") / ours("open_8k"),
-        "open_vs_own_reread": ours("reread_8k") / ours("open_8k"),
+        "open_vs_reread": min(faster("reread_8k"), ours("reread_8k")) / ours("open_8k"),
         "open_vs_restore": faster("open_8k") / ours("open_8k"),
         "open_8k_vs_2k": ours("open_8k") / ours("open_2k"),
     }
