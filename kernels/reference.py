@@ -36,15 +36,15 @@ def attend(
     softcap: float = 0.0,
     window: int = 0,
     scores: torch.Tensor | None = None,
-    score_rows: tuple[int, int] = (0, 0),
+    score_of: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Dense attention of packed rows over a list of blocks, without expanding KV heads.
 
     q: [N, Hq, D] float; positions: [N] int, a row sees the keys of its blocks at positions <= its own and, where window is not 0,
     > its own - window. Blocks stand in order of position for each row. A logit x is scale * q.k, or softcap * tanh(scale * q.k / softcap)
     where softcap is not 0. Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype; a row that sees nothing has out 0 and lse -inf.
-    scores: [Hkv, keys] float, keys = the blocks' lengths added up; the probabilities of rows score_rows, summed over the query
-    heads of a KV head, are added to it.
+    scores: [groups, Hkv, keys] float, keys = the blocks' lengths added up: to each group the probabilities of its rows, summed over
+    the query heads of a KV head, are added. score_of: [N] int, the group of each row, -1 for none.
     """
     rows, heads, dim = q.shape
     kv_heads = blocks[0].k.shape[0] if blocks else 1
@@ -66,8 +66,8 @@ def attend(
     seen = total_sum > 0
     out = torch.where(seen[..., None], total / total_sum.clamp_min(torch.finfo(q.dtype).tiny)[..., None], 0)
     lse = torch.where(seen, total_max + torch.log(total_sum), -torch.inf)
-    if scores is not None:
-        _add_scores(scores, blocks, logits, lse, score_rows)
+    if scores is not None and score_of is not None:
+        _add_scores(scores, blocks, logits, lse, score_of.tolist())
     return out.permute(1, 0, 2, 3).reshape(rows, heads, dim), lse.permute(1, 0, 2).reshape(rows, heads)
 
 
@@ -92,14 +92,14 @@ def _mix(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return torch.bmm(weights.view(kv_heads, rows * group, keys), v.to(weights.dtype)).view(kv_heads, rows, group, -1)
 
 
-def _add_scores(scores: torch.Tensor, blocks: list[Block], logits: list[torch.Tensor], lse: torch.Tensor, chosen: tuple[int, int]) -> None:
+def _add_scores(scores: torch.Tensor, blocks: list[Block], logits: list[torch.Tensor], lse: torch.Tensor, score_of: list[int]) -> None:
     offset = 0
     for block, logit in zip(blocks, logits, strict=True):
-        begin, end = max(chosen[0], block.row_begin), min(chosen[1], block.row_end)
-        if begin < end:
-            part = logit[:, begin - block.row_begin : end - block.row_begin]
-            probabilities = torch.exp(part - lse[:, begin:end, :, None]).nan_to_num(0.0)
-            scores[:, offset : offset + block.k.shape[1]] += probabilities.sum((1, 2)).to(scores.dtype)
+        probabilities = torch.exp(logit - lse[:, block.row_begin : block.row_end, :, None]).nan_to_num(0.0).sum(2)  # [Hkv, rows, T]
+        for row in range(block.row_begin, block.row_end):
+            if score_of[row] >= 0:
+                into = scores[score_of[row], :, offset : offset + block.k.shape[1]]
+                into += probabilities[:, row - block.row_begin].to(scores.dtype)
         offset += block.k.shape[1]
 
 

@@ -20,7 +20,8 @@ from engine.model.tokenizer import Tokenizer, TokenStream
 
 @dataclass(frozen=True)
 class Attended:
-    """[positions] each: the attention that a row of the opening, of the question and of the answer gave, by the mean."""
+    """[positions] each: the attention that a row of the opening, of the question and of the answer gave, by the mean; zeros where
+    there were none."""
 
     opening: torch.Tensor
     question: torch.Tensor
@@ -73,13 +74,12 @@ def generate(
     A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
+    opened = sequence.length + len(prompt.opening)
+    attention.watch((sequence.length, opened, sequence.length + len(prompt)))
     stream, thought = TokenStream(tokenizer), Thought()
     started = answering = time.perf_counter()
     try:
-        prefill(decoder, sequence, prompt.opening, attention, between_layers)
-        by_opening = attention.take_watched()
-        logits = prefill(decoder, sequence, prompt.asking, attention, between_layers)
-        by_question = attention.take_watched()
+        logits = prefill(decoder, sequence, prompt.opening + prompt.asking, attention, between_layers)
         answering = time.perf_counter()
         while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
             token = chooser.choose(logits)
@@ -100,7 +100,7 @@ def generate(
     except Stopped:
         result.ending = "stopped"
     if answering > started:
-        result.attended = Attended(by_opening, by_question, attention.take_watched())
+        result.attended = Attended(*attention.watched())
     result.text += thought.flush() + stream.flush()
     result.log_probability /= max(1, len(result.ids) + (result.ending == "end"))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering

@@ -327,7 +327,7 @@ def surplus(attended: Attended, length: int) -> list[float]:
     Some places are looked at whatever is asked; the fixed opening tells which.
     """
     asked, said, usual = (taken[:length] for taken in (attended.question, attended.answer, attended.opening))
-    said = said if said.numel() else asked
+    said = said if said.any() else asked
     gained: list[float] = ((asked + said) / 2 - usual).clamp_min(0).tolist()
     return gained
 

@@ -3,6 +3,8 @@ measured against."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from engine.attention.sequence import Rows
@@ -15,7 +17,7 @@ class Exact:
     """Reads chains and tails in place, one native call a layer.
 
     Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). With `watch_layers`,
-    what the rows of calls with one sequence attend to in those layers is added up for `take_watched`; of them only those that see the
+    what the rows of calls with one sequence attend to in those layers is added up for `watched`; of them only those that see the
     whole text count, where the model has any: a sliding layer knows what is near.
     """
 
@@ -27,8 +29,15 @@ class Exact:
         self._lists: dict[int, cpu.BlockList] = {}
         self._counted: Rows | None = None  # the rows of the last call, for which `_tokens` holds
         self._tokens: dict[int, int] = {}  # window -> tokens seen
-        self._watched = torch.empty(0, 0)  # [Hkv, positions]
-        self._watched_rows = 0
+        self.watch((0,))
+
+    def watch(self, starts: Sequence[int]) -> None:
+        """Watch from here on, rows at positions from starts[i] up to the next start as group i; earlier ones not at all."""
+        self._starts = torch.tensor(starts, dtype=torch.int32)
+        self._watched = torch.zeros(len(starts), self.config.kv_heads, 0)  # [groups, Hkv, positions]
+        self._watched_rows = torch.zeros(len(starts), dtype=torch.int64)
+        self._grouped: Rows | None = None  # the rows of the last call, for which `_group_of` holds
+        self._group_of = torch.empty(0, dtype=torch.int32)
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
         """See `engine.attention.sequence.Attention`."""
@@ -38,22 +47,26 @@ class Exact:
         scale, softcap, window = self.config.scale, self.config.attention_softcap, self.config.window_of(layer)
         self.bytes_read += self._seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
         if layer in self.watch_layers and len(rows.takes) == 1:
-            if self._watched.shape[1] != blocks.keys:
-                grown = torch.zeros(k.shape[1], blocks.keys)
-                if self._watched_rows:
-                    grown[:, : self._watched.shape[1]] = self._watched
-                self._watched = grown
-            if layer == self.watch_layers[0]:
-                self._watched_rows += q.shape[0]
-            return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._watched, (0, q.shape[0]))
+            self._group(rows, blocks.keys)
+            return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._watched, self._group_of)
         return cpu.attend(q, rows.positions, blocks, scale, softcap, window)
 
-    def take_watched(self) -> torch.Tensor:
-        """[positions] float32: the probability that a watched row gives to each position, summed over layers and heads, mean over the
-        rows since the last taking; zeros beyond what they saw, empty if there were none."""
-        mean = self._watched.sum(0) / max(1, self._watched_rows)
-        self._watched, self._watched_rows = torch.empty(0, 0), 0
-        return mean
+    def watched(self) -> torch.Tensor:
+        """[groups, positions] float32: the probability that a row of each group gives to each position, summed over layers and heads,
+        mean over the group's rows; zeros beyond what they saw and where there were none."""
+        return self._watched.sum(1) / self._watched_rows.clamp_min(1)[:, None]
+
+    def _group(self, rows: Rows, keys: int) -> None:
+        """Have groups for these rows, and room for what they give to so many keys."""
+        if rows is not self._grouped:
+            self._grouped = rows
+            self._group_of = torch.bucketize(rows.positions, self._starts, out_int32=True, right=True) - 1
+            self._watched_rows += torch.bincount(self._group_of[self._group_of >= 0], minlength=len(self._starts))
+        if self._watched.shape[2] != keys:
+            grown = self._watched.new_zeros(*self._watched.shape[:2], keys)
+            kept = min(keys, self._watched.shape[2])
+            grown[:, :, :kept] = self._watched[:, :, :kept]
+            self._watched = grown
 
     def _seen_tokens(self, rows: Rows, window: int) -> int:
         """`_seen_tokens`, counted once for all layers with the same window."""

@@ -98,18 +98,16 @@ struct Job {
     for (const Piece& piece : pieces) {
       int lo = std::max(begin, piece.block->row_begin * group), hi = std::min(end, piece.block->row_end * group);
       if (lo >= hi || seen(piece, lo, hi).empty()) continue;
-      unpacked.take(piece, head);
+      unpacked.take_keys(piece, head);
+      unpacked.take_values(piece, head);
       for (int first = lo; first < hi; first += ROWS) {
         int rows = std::min(ROWS, hi - first);
         Span any = seen(piece, first, first + rows);
         if (any.empty()) continue;
-        const float* q[ROWS];
-        for (int r = 0; r < ROWS; r++) q[r] = a.q + query(head, first + std::min(r, rows - 1)) * a.dim;
-        unpacked.score(q, a.scale, any, logits);
+        score(unpacked, head, first, rows, any, logits);
         Partial parts[ROWS];
         for (int r = 0; r < rows; r++) {
           Span own = visible(piece, first + r);
-          if (a.softcap != 0) cap(logits[r], own, a.softcap);
           parts[r] = weigh(logits[r], own, any);
         }
         unpacked.gather(logits, any, part_values);
@@ -127,11 +125,14 @@ struct Job {
     }
   }
 
-  void many_rows() const {
-#if defined(__AVX512BF16__)
-    if (a.block_count > 0 && a.blocks[0].dtype == 0) return many_rows<UnpackedBf16>();
-#endif
-    many_rows<Unpacked>();
+  // Logits of `rows` packed rows from `first` on and the keys of `any`, a few more being filled.
+  template <class Reader>
+  void score(const Reader& unpacked, int head, int first, int rows, Span any, float (*logits)[PIECE]) const {
+    const float* q[ROWS];
+    for (int r = 0; r < ROWS; r++) q[r] = a.q + query(head, first + std::min(r, rows - 1)) * a.dim;
+    unpacked.score(q, a.scale, any, logits);
+    if (a.softcap != 0)
+      for (int r = 0; r < rows; r++) cap(logits[r], any, a.softcap);
   }
 
   void few_rows() const {
@@ -175,28 +176,72 @@ struct Job {
     }
   }
 
-  // A second reading of the keys for the chosen rows, now that their denominators are known.
-  void add_scores(const float* lse) const {
+  // The packed rows of a piece's block from the first with a score group to the last.
+  Span scored(const Piece& piece) const {
+    Span rows = {piece.block->row_begin, piece.block->row_end};
+    while (!rows.empty() && a.score_of[rows.begin] < 0) rows.begin++;
+    while (!rows.empty() && a.score_of[rows.end - 1] < 0) rows.end--;
+    return {rows.begin * group, rows.end * group};
+  }
+
+  // A packed row's logits of a piece become probabilities, which are added to its score group.
+  void add_score(const Piece& piece, int head, int packed, float* logits, Span own) const {
+    int to = a.score_of[packed / group];
+    if (to < 0) return;
+    float* sums = a.scores + ((int64_t)to * a.kv_heads + head) * a.keys + piece.block->key_offset + piece.first;
+    F denominator = splat(a.lse[query(head, packed)]);
+    for (int i = down(own.begin, W); i < own.end; i += W) {
+      F above = load(logits + i) - denominator;
+      store(logits + i, exp_nonpositive(above < F{} ? above : F{}));
+    }
+    for (int key = own.begin; key < own.end; key++) sums[key] += logits[key];
+  }
+
+  // A second reading of the keys for the rows with a score group, now that their denominators are known; each way as before.
+  void score_few_rows() const {
 #pragma omp parallel for collapse(2) schedule(dynamic, 1) num_threads(a.threads)
     for (int head = 0; head < a.kv_heads; head++)
       for (int i = 0; i < (int)pieces.size(); i++) {
         const Piece& piece = pieces[i];
-        const LsBlock& b = *piece.block;
         alignas(64) float logits[TILE * (PIECE + W)];
-        float* sums = a.scores + head * a.keys + b.key_offset + piece.first;
-        int begin = std::max(a.score_begin, b.row_begin) * group, end = std::min(a.score_end, b.row_end) * group;
-        for (int lo = begin; lo < end; lo += TILE) {
+        for (auto [lo, end] = scored(piece); lo < end; lo += TILE) {
           Tile rows = tile(piece, head, lo, std::min(TILE, end - lo), logits);
           if (rows.any.empty()) continue;
           read_piece(a, piece, head, rows, nullptr, nullptr);
-          for (int r = 0; r < rows.rows; r++) {
-            float denominator = lse[query(head, lo + r)];
-            for (int key = rows.own[r].begin; key < rows.own[r].end; key++) sums[key] += std::exp(rows.logits[r][key] - denominator);
-          }
+          for (int r = 0; r < rows.rows; r++) add_score(piece, head, lo + r, rows.logits[r], rows.own[r]);
         }
       }
   }
+
+  template <class Reader>
+  void score_many_rows() const {
+#pragma omp parallel num_threads(a.threads)
+    {
+      Reader unpacked(a.dim);
+      alignas(64) float logits[ROWS][PIECE];
+#pragma omp for collapse(2) schedule(dynamic, 1)
+      for (int head = 0; head < a.kv_heads; head++)
+        for (int i = 0; i < (int)pieces.size(); i++) {
+          const Piece& piece = pieces[i];
+          auto [begin, end] = scored(piece);
+          if (begin < end) unpacked.take_keys(piece, head);
+          for (int lo = begin; lo < end; lo += ROWS) {
+            int rows = std::min(ROWS, end - lo);
+            Span any = seen(piece, lo, lo + rows);
+            if (any.empty()) continue;
+            score(unpacked, head, lo, rows, any, logits);
+            for (int r = 0; r < rows; r++) add_score(piece, head, lo + r, logits[r], visible(piece, lo + r));
+          }
+        }
+    }
+  }
 };
+
+template <class Reader>
+void many_rows(const Job& job) {
+  job.many_rows<Reader>();
+  if (job.a.scores) job.score_many_rows<Reader>();
+}
 
 }  // namespace
 
@@ -211,9 +256,13 @@ void LONGSHELF_NAME(LONGSHELF_ISA)(const LsAttend* call) {
     a.lse = own_lse.data();
   }
   Job job(a);
-  if (a.rows > FEW)
-    job.many_rows();
-  else
+  if (a.rows <= FEW) {
     job.few_rows();
-  if (a.scores) job.add_scores(a.lse);
+    if (a.scores) job.score_few_rows();
+    return;
+  }
+#if defined(__AVX512BF16__)
+  if (a.block_count > 0 && a.blocks[0].dtype == 0) return many_rows<UnpackedBf16>(job);
+#endif
+  many_rows<Unpacked>(job);
 }

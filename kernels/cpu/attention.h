@@ -25,10 +25,11 @@ struct LsAttend {
   const LsBlock* blocks;     // in order of position for each row
   float* out;                // [rows, heads, dim]
   float* lse;                // [rows, heads]: log of the softmax denominator, -inf where a row saw nothing; may be null
-  float* scores;             // [kv_heads, keys]: probabilities summed over the group's heads and the chosen rows are added; may be null
+  float* scores;             // [score groups, kv_heads, keys]: to a group, the probabilities of its rows summed over a KV head's query
+                             // heads are added; may be null
+  const int32_t* score_of;   // [rows]: the score group of a row, -1: none
   int64_t keys;              // length of a row of `scores`
   int32_t rows, heads, kv_heads, dim, block_count, threads;
-  int32_t score_begin, score_end;  // rows whose probabilities go to `scores`
   float scale;
   float softcap;   // of logits: softcap * tanh(logit / softcap); 0: none
   int32_t window;  // 0: none

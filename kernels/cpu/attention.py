@@ -38,6 +38,7 @@ class _Attend(ctypes.Structure):
         ("out", ctypes.c_void_p),
         ("lse", ctypes.c_void_p),
         ("scores", ctypes.c_void_p),
+        ("score_of", ctypes.c_void_p),
         ("keys", ctypes.c_int64),
         ("rows", ctypes.c_int32),
         ("heads", ctypes.c_int32),
@@ -45,8 +46,6 @@ class _Attend(ctypes.Structure):
         ("dim", ctypes.c_int32),
         ("block_count", ctypes.c_int32),
         ("threads", ctypes.c_int32),
-        ("score_begin", ctypes.c_int32),
-        ("score_end", ctypes.c_int32),
         ("scale", ctypes.c_float),
         ("softcap", ctypes.c_float),
         ("window", ctypes.c_int32),
@@ -84,17 +83,18 @@ def attend(
     softcap: float = 0.0,
     window: int = 0,
     scores: torch.Tensor | None = None,
-    score_rows: tuple[int, int] = (0, 0),
+    score_of: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Dense attention, meaning as `reference.attend`; gives out [N, Hq, D] float32.
 
-    q: [N, Hq, D] float32 contiguous; positions: [N] int32; scores: [Hkv, keys] float32 contiguous or None.
+    q: [N, Hq, D] float32 contiguous; positions: [N] int32; scores: [groups, Hkv, keys] float32 contiguous or None, and
+    with it score_of: [N] int32.
     A row's bits don't depend on the other rows or on the number of threads, only on the instruction set.
     """
     native = library()
     rows, heads, dim = q.shape
     if native is None or dim % 16 or dim > 256 or not blocks.blocks:
-        return _without_library(q, positions, blocks.blocks, scale, softcap, window, scores, score_rows)
+        return _without_library(q, positions, blocks.blocks, scale, softcap, window, scores, score_of)
     out = torch.empty_like(q)
     call = _Attend(
         q=q.data_ptr(),
@@ -103,15 +103,14 @@ def attend(
         out=out.data_ptr(),
         lse=None,
         scores=scores.data_ptr() if scores is not None else None,
-        keys=scores.shape[1] if scores is not None else 0,
+        score_of=score_of.data_ptr() if score_of is not None else None,
+        keys=scores.shape[2] if scores is not None else 0,
         rows=rows,
         heads=heads,
         kv_heads=blocks.blocks[0].k.shape[0],
         dim=dim,
         block_count=len(blocks.blocks),
         threads=torch.get_num_threads(),
-        score_begin=score_rows[0],
-        score_end=score_rows[1],
         scale=scale,
         softcap=softcap,
         window=window,
@@ -128,11 +127,11 @@ def _without_library(
     softcap: float,
     window: int,
     scores: torch.Tensor | None,
-    score_rows: tuple[int, int],
+    score_of: torch.Tensor | None,
 ) -> torch.Tensor:
     """The reference; few rows one at a time and on the keys they see alone, since torch's sums differ with the numbers of both."""
     if scores is not None or len(q) > FEW:
-        out, _ = reference.attend(q, positions, blocks, scale, softcap, window, scores, score_rows)
+        out, _ = reference.attend(q, positions, blocks, scale, softcap, window, scores, score_of)
         if len(q) > FEW:
             return out
     rows = []

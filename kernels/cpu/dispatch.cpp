@@ -72,7 +72,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 4; }
+int ls_abi(void) { return 5; }
 
 const char* ls_isa(void) { return current()->name; }
 

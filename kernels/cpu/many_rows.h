@@ -20,19 +20,24 @@ struct Unpacked {
 
   explicit Unpacked(int d) : dim(d), keys((size_t)d * PIECE), values((size_t)d * PIECE) {}
 
-  void take(const Piece& piece, int head) {
+  void take_keys(const Piece& piece, int head) {
     if (piece.block->dtype == 0)
-      take<uint16_t>(piece, head);
+      take_keys<uint16_t>(piece, head);
     else
-      take<float>(piece, head);
+      take_keys<float>(piece, head);
+  }
+
+  void take_values(const Piece& piece, int head) {
+    if (piece.block->dtype == 0)
+      take_values<uint16_t>(piece, head);
+    else
+      take_values<float>(piece, head);
   }
 
   template <typename T>
-  void take(const Piece& piece, int head) {
+  void take_keys(const Piece& piece, int head) {
     const LsBlock& b = *piece.block;
-    int64_t at = head * b.head_stride + piece.first * b.token_stride;
-    const T* k = static_cast<const T*>(b.k) + at;
-    const T* v = static_cast<const T*>(b.v) + at;
+    const T* k = static_cast<const T*>(b.k) + head * b.head_stride + piece.first * b.token_stride;
     count = piece.count;
     int padded = (count + W - 1) / W * W;
     for (int base = 0; base < padded; base += W)
@@ -45,6 +50,13 @@ struct Unpacked {
           store(&keys[(size_t)(d + i) * PIECE + base], column);
         }
       }
+  }
+
+  template <typename T>
+  void take_values(const Piece& piece, int head) {
+    const LsBlock& b = *piece.block;
+    const T* v = static_cast<const T*>(b.v) + head * b.head_stride + piece.first * b.token_stride;
+    count = piece.count;
     for (int key = 0; key < count; key++)
       for (int d = 0; d < dim; d += W) store(&values[(size_t)key * dim + d], load(v + key * b.token_stride + d));
   }

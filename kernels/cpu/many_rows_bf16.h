@@ -57,11 +57,9 @@ struct UnpackedBf16 {
 
   explicit UnpackedBf16(int d) : dim(d), keys((size_t)up(d, 32) / 2 * PIECE), values((size_t)PIECE / 2 * d) {}
 
-  void take(const Piece& piece, int head) {
+  void take_keys(const Piece& piece, int head) {
     const LsBlock& b = *piece.block;
-    int64_t at = head * b.head_stride + piece.first * b.token_stride;
-    const uint16_t* k = static_cast<const uint16_t*>(b.k) + at;
-    const uint16_t* v = static_cast<const uint16_t*>(b.v) + at;
+    const uint16_t* k = static_cast<const uint16_t*>(b.k) + head * b.head_stride + piece.first * b.token_stride;
     count = piece.count;
     for (int base = 0; base < count; base += 16)
       for (int pair = 0; pair < dim / 2; pair += 16) {
@@ -72,6 +70,12 @@ struct UnpackedBf16 {
         transpose(words);
         for (int i = 0; i < 16; i++) _mm512_storeu_si512(&keys[(size_t)(pair + i) * PIECE + base], words[i]);
       }
+  }
+
+  void take_values(const Piece& piece, int head) {
+    const LsBlock& b = *piece.block;
+    const uint16_t* v = static_cast<const uint16_t*>(b.v) + head * b.head_stride + piece.first * b.token_stride;
+    count = piece.count;
     for (int key = 0; key < count; key += 2)
       for (int d = 0; d < dim; d += 16) {
         __m512i even = widened(v + key * b.token_stride + d);

@@ -39,14 +39,25 @@ class Case:
         q, positions = self.q[rows].contiguous(), self.positions[rows].contiguous()
         return cpu.attend(q, positions, cpu.BlockList(blocks), self.scale, self.softcap, self.window)
 
-    def scored(self, rows: tuple[int, int], into: torch.Tensor | None = None) -> torch.Tensor:
-        """The scores [Hkv, keys] of the native library (or its fallback) for these rows, added to `into`."""
-        scores = torch.zeros(KV_HEADS, sum(block.k.shape[1] for block in self.blocks)) if into is None else into
-        cpu.attend(self.q, self.positions, cpu.BlockList(self.blocks), self.scale, self.softcap, self.window, scores, rows)
+    def scored(self, *groups: tuple[int, int], into: torch.Tensor | None = None) -> torch.Tensor:
+        """The scores [groups, Hkv, keys] of the native library (or its fallback) for these ranges of rows, added to `into`."""
+        scores = self.no_scores(len(groups)) if into is None else into
+        of = self.score_of(*groups)
+        cpu.attend(self.q, self.positions, cpu.BlockList(self.blocks), self.scale, self.softcap, self.window, scores, of)
         return scores
 
-    def reference(self, scores: torch.Tensor | None = None, rows: tuple[int, int] = (0, 0)) -> tuple[torch.Tensor, torch.Tensor]:
-        return reference.attend(self.q, self.positions, self.blocks, self.scale, self.softcap, self.window, scores, rows)
+    def no_scores(self, groups: int) -> torch.Tensor:
+        return torch.zeros(groups, KV_HEADS, sum(block.k.shape[1] for block in self.blocks))
+
+    def score_of(self, *groups: tuple[int, int]) -> torch.Tensor:
+        """[N] int32: which of these ranges a row is in, -1 for none."""
+        of = torch.full((len(self.q),), -1, dtype=torch.int32)
+        for group, (begin, end) in enumerate(groups):
+            of[begin:end] = group
+        return of
+
+    def reference(self, scores: torch.Tensor | None = None, score_of: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        return reference.attend(self.q, self.positions, self.blocks, self.scale, self.softcap, self.window, scores, score_of)
 
     def truth(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(out [N, Hq, D], lse [N, Hq], probabilities [N, Hq, keys]) in float64."""
@@ -100,10 +111,10 @@ def near(case: Case) -> float:
     return 1e-2 if rounded else 2e-5
 
 
-def summed(case: Case, rows: tuple[int, int]) -> torch.Tensor:
-    """[Hkv, keys] float64: the true probabilities of these rows, summed over the heads of each KV head."""
-    chosen = case.truth()[2][rows[0] : rows[1]]
-    return chosen.view(len(chosen), KV_HEADS, case.group, -1).sum((0, 2))
+def summed(case: Case, *groups: tuple[int, int]) -> torch.Tensor:
+    """[groups, Hkv, keys] float64: the true probabilities of these ranges of rows, summed over the heads of each KV head."""
+    each = case.truth()[2].view(len(case.q), KV_HEADS, case.group, -1).sum(2)
+    return torch.stack([each[begin:end].sum(0) for begin, end in groups])
 
 
 attends = pytest.mark.parametrize("attend", [native_out, reference_out], ids=["native", "reference"])

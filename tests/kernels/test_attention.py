@@ -141,9 +141,24 @@ def test_scores_are_the_probabilities_of_the_chosen_rows(isa: str, dim: int, row
     assert off(case.scored(rows), summed(case, rows)) < 1e-5
 
 
-def test_scores_of_many_rows_are_the_probabilities_of_the_chosen_rows(isa: str) -> None:
-    case = one_sequence(64, 2, MANY)
-    assert off(case.scored((0, MANY)), summed(case, (0, MANY))) < 2.5 * near(case)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "fp32"])
+@pytest.mark.parametrize("rows", [(0, MANY), (MANY - 1, MANY), (2, MANY - 3)], ids=str)
+def test_scores_of_many_rows_are_the_probabilities_of_the_chosen_rows(isa: str, rows: tuple[int, int], dtype: torch.dtype) -> None:
+    case = one_sequence(64, 2, MANY, dtype)
+    assert off(case.scored(rows), summed(case, rows)) < 2.5 * near(case)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(FEW, ((0, 1), (2, 5))), (MANY, ((1, 8), (8, MANY)))], ids=str)
+def test_each_group_of_rows_is_scored_apart(isa: str, rows: int, groups: tuple[tuple[int, int], ...]) -> None:
+    case = one_sequence(64, 3, rows)
+    assert off(case.scored(*groups), summed(case, *groups)) < 2.5 * near(case)
+
+
+@pytest.mark.parametrize("softcap", [0.0, 2.0])
+def test_scores_of_many_rows_know_window_and_softcap(isa: str, softcap: float) -> None:
+    case = one_sequence(64, 3, MANY)
+    case.softcap, case.window = softcap, 37
+    assert off(case.scored((3, MANY)), summed(case, (3, MANY))) < 2.5 * near(case)
 
 
 @pytest.mark.parametrize("rows", [(0, 8), (2, 6)], ids=str)
@@ -153,24 +168,26 @@ def test_scores_of_several_sequences_stand_at_the_keys_they_read(isa: str, rows:
 
 
 def test_the_reference_gives_the_same_scores() -> None:
-    case = two_sequences(4)
-    scores = torch.zeros(KV_HEADS, 468)
-    case.reference(scores, (2, 6))
-    assert off(scores, summed(case, (2, 6))) < 1e-5
+    case, groups = two_sequences(4), ((0, 2), (3, 6))
+    scores = case.no_scores(2)
+    case.reference(scores, case.score_of(*groups))
+    assert off(scores, summed(case, *groups)) < 1e-5
 
 
 def test_scores_are_added_to_what_was_there(isa: str) -> None:
     case = one_sequence(64, 3, FEW)
-    scores = torch.ones(KV_HEADS, 418)
+    scores = torch.ones_like(case.no_scores(1))
     for _ in range(2):
-        case.scored((0, FEW), scores)
+        case.scored((0, FEW), into=scores)
     assert off(scores, 1 + 2 * summed(case, (0, FEW))) < 2e-5
 
 
 def test_asking_for_scores_changes_no_bit_of_the_answer(isa: str) -> None:
     case = one_sequence(64, 3, FEW)
-    scores, blocks = torch.zeros(KV_HEADS, 418), cpu.BlockList(case.blocks)
-    assert torch.equal(cpu.attend(case.q, case.positions, blocks, case.scale, scores=scores, score_rows=(0, 1)), case.attend())
+    scores, of = case.no_scores(1), case.score_of((0, 1))
+    assert torch.equal(
+        cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, scores=scores, score_of=of), case.attend()
+    )
 
 
 def test_a_row_that_sees_nothing_scores_nothing(isa: str) -> None:

@@ -37,7 +37,7 @@ class Speaker:
         self.pieces: list[str] = []
 
     def speak(self, max_tokens: int = 100, stop_at: int | None = None) -> Generated:
-        """stop_at: the layer pass (one a call) at which the person stops it, from 1; the first two are the prompt's."""
+        """stop_at: the layer pass (one a call) at which the person stops it, from 1; the first is the prompt's."""
         passes = 0
 
         def between_layers() -> None:
@@ -92,14 +92,13 @@ def test_an_answer_ends_with_the_window(tokenizer: Tokenizer) -> None:
 
 def test_a_stopped_answer_keeps_what_was_said(tokenizer: Tokenizer) -> None:
     speaker = Speaker(tokenizer, "Walden")
-    said = speaker.speak(stop_at=5)
+    said = speaker.speak(stop_at=4)
     assert (said.text, said.ids, said.ending) == ("Wal", speaker.ids[:3], "stopped")
     assert "".join(speaker.pieces) == "Wal"
 
 
-@pytest.mark.parametrize("stop_at", [1, 2])
-def test_a_question_stopped_while_it_is_read_has_an_empty_answer(tokenizer: Tokenizer, stop_at: int) -> None:
-    said = Speaker(tokenizer, "Walden").speak(stop_at=stop_at)
+def test_a_question_stopped_while_it_is_read_has_an_empty_answer(tokenizer: Tokenizer) -> None:
+    said = Speaker(tokenizer, "Walden").speak(stop_at=1)
     assert (said.text, said.ids, said.ending, said.attended) == ("", [], "stopped", None)
 
 
@@ -113,7 +112,7 @@ def test_an_answer_that_goes_round_in_circles_is_ended(tokenizer: Tokenizer) -> 
 
 def test_only_what_was_read_is_part_of_the_sequence(tokenizer: Tokenizer) -> None:
     speaker = Speaker(tokenizer, "Walden")
-    speaker.speak(stop_at=5)
+    speaker.speak(stop_at=4)
     assert speaker.sequence.length == 5  # the prompt and two letters: the pass of the third was stopped
 
 
@@ -144,7 +143,7 @@ def test_a_syllable_cut_off_by_the_limit_is_left_out(tokenizer: Tokenizer, token
 @pytest.mark.parametrize("tokens", range(1, 6))
 def test_a_syllable_cut_off_by_stopping_is_left_out(tokenizer: Tokenizer, tokens: int) -> None:
     speaker = Speaker(tokenizer, "한글")
-    said = speaker.speak(stop_at=tokens + 2)
+    said = speaker.speak(stop_at=tokens + 1)
     assert len(said.ids) == tokens
     assert said.text == "".join(speaker.pieces) == "한글"[: tokens // 3]
 
