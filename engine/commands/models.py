@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.commands.session import Session, size
+from engine.errors import LongshelfError
 from engine.model.card import PACKS
 from engine.model.needs import TOKENS_A_PAGE
 
 DEFAULT = "smollm2"
+
+CALIBRATE_WITHIN_S = 180
+"""A model is calibrated when it is installed where that is expected to take no longer."""
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
@@ -104,6 +108,11 @@ def _installed(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     session.output.say(f"{row['name']} is installed ({size(row['bytes'])}, {row['license'] or 'no licence stated'}).")
     if row["trial"]:
         session.output.say("It is a trial model: good enough to see how Longshelf works, not to rely on its answers.")
+    if row["name"] != DEFAULT and row["fits"]:  # of the default model it is known
+        try:
+            _calibrated(session, row["name"], CALIBRATE_WITHIN_S)
+        except LongshelfError as error:  # installed it is all the same
+            session.output.note(f"It could not be calibrated: {error}")
     return result
 
 
@@ -112,11 +121,21 @@ def _use(options: Namespace, session: Session) -> dict[str, Any]:
 
 
 def _calibrate(options: Namespace, session: Session) -> dict[str, Any]:
+    return _calibrated(session, options.name)
+
+
+def _calibrated(session: Session, name: str | None, within_s: float | None = None) -> dict[str, Any]:
     def on_event(event: str, data: dict[str, Any]) -> None:
         if event == "progress":
             session.output.note(data["stage"])
 
-    result = session.call("models.calibrate", {"name": options.name}, on_event)
+    result = session.call("models.calibrate", {"name": name} | ({} if within_s is None else {"within_s": within_s}), on_event)
+    if "found" not in result:
+        minutes = max(1, round(result["expected_s"] / 60))
+        session.output.say(
+            f"How large its parts should be is a guess; `longshelf models calibrate {name}` measures it (about {minutes} min)."
+        )
+        return result
     found = result["found"]
     session.output.say(f"{result['name']}: parts of {result['part_tokens']} tokens from now on, {1e3 * result['row_s']:.1f} ms a row.")
     if found.get("auc") is not None:

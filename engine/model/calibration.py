@@ -18,8 +18,8 @@ from engine.store import durable
 
 CALIBRATION_FILE = "calibration.json"
 
-_ROW_S, _ROW_PRODUCTS = 1.7e-3, 134.5e6
-"""Seconds that a row took the default model on two cores, and the products in it: time grows about as they do."""
+_ROW_S, _CALIBRATING_S, _ROW_PRODUCTS = 1.7e-3, 46.0, 134.5e6
+"""Seconds that a row and calibrating took the default model on two cores, and the products in a row: time grows about as they do."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,11 @@ def load(installed: InstalledModel) -> Calibration:
         return Calibration(**stored)
     except TypeError as error:
         raise damaged(f"{path} is damaged: {error}.") from error
+
+
+def expected_s(config: ModelConfig) -> float:
+    """About how many seconds calibrating a model takes."""
+    return _CALIBRATING_S * _products(config) / _ROW_PRODUCTS
 
 
 def _products(c: ModelConfig) -> int:

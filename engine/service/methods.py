@@ -88,10 +88,18 @@ def models_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 
 def models_calibrate(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
-    """Measure a model and keep what was found with it; gives that."""
-    from engine.evaluation.calibrate import calibrate
+    """Measure a model and keep what was found with it; gives that. within_s: only where it is expected to take no longer.
 
-    model, _ = shelf.model(params.get("name"))
+    expected_s: how long that is; "found" is missing where it was not measured.
+    """
+    from engine.evaluation.calibrate import calibrate
+    from engine.model.calibration import expected_s
+
+    installed = shelf.models.open(params.get("name"))
+    expected = round(expected_s(installed.config), 1)
+    if expected > float(params.get("within_s", float("inf"))):
+        return {"name": installed.name, "expected_s": expected}
+    model, _ = shelf.model(installed.name)
 
     def before_layer() -> None:
         shelf.model_thread.let_urgent_pass()
@@ -101,7 +109,7 @@ def models_calibrate(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]
     def work() -> Calibration:
         return calibrate(shelf, model, lambda stage: call.emit("progress", {"stage": stage, "done": 0, "total": 0}), before_layer)
 
-    return {"name": model.name, **shelf.model_thread.run(work).as_json()}
+    return {"name": model.name, "expected_s": expected, **shelf.model_thread.run(work).as_json()}
 
 
 def _models_changed(shelf: Shelf, name: str) -> dict[str, Any]:

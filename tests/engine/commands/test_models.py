@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from engine.errors import LongshelfError
 from tests.engine.commands.conftest import Longshelf
 from tests.engine.model import tiny_folder, tiny_gguf
 
@@ -25,11 +26,34 @@ def test_list_marks_the_current_model(longshelf: Longshelf) -> None:
 
 def test_a_model_of_ones_own_is_added_used_and_removed(longshelf: Longshelf, tmp_path: Path) -> None:
     path = tiny_gguf.write(tmp_path / "Mine.gguf", tiny_gguf.tensors(1), llama__context_length=4096)
-    assert "mine is installed" in longshelf("models", "add", path).out
+    said = longshelf("models", "add", path).out
+    assert "mine is installed" in said
+    assert "parts of 1024 tokens from now on" in said
     longshelf("models", "use", "mine")
     assert {row["name"]: row["current"] for row in longshelf("models", "list", "--json").json["models"]}["mine"]
     longshelf("models", "remove", "mine")
     assert "mine" not in [row["name"] for row in longshelf("models", "list", "--json").json["models"]]
+
+
+def test_a_model_that_would_take_long_to_calibrate_is_installed_with_a_hint(
+    longshelf: Longshelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.model.calibration._CALIBRATING_S", 1e9)
+    said = longshelf("models", "add", tiny_gguf.write(tmp_path / "Mine.gguf", tiny_gguf.tensors(1))).out
+    assert "mine is installed" in said
+    assert "`longshelf models calibrate mine` measures it (about" in said
+    assert not list(tmp_path.rglob("calibration.json"))
+
+
+def test_a_model_that_can_not_be_calibrated_stays_installed(longshelf: Longshelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise LongshelfError("disk_full", "The disk is full.", "Free some space.")
+
+    monkeypatch.setattr("engine.model.calibration.save", refused)
+    done = longshelf("models", "add", tiny_gguf.write(tmp_path / "Mine.gguf", tiny_gguf.tensors(1), llama__context_length=4096))
+    assert done.status == 0
+    assert "could not be calibrated: The disk is full." in done.err
+    assert "mine" in [row["name"] for row in longshelf("models", "list", "--json").json["models"]]
 
 
 @pytest.mark.parametrize("action", ["use", "remove", "fetch"])
