@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import LongshelfError
-from engine.evaluation.tasks import needles, variables
+from engine.evaluation.tasks import counting, needles, variables
 from engine.evaluation.tasks.problem import Encode, Problem, Wanted
 
 
@@ -32,6 +32,8 @@ TASKS: dict[str, Task] = {
     "needle_queries_ko": Task(needles.needle_queries, 4, 64, "ko", haystack=True),
     "variables": Task(variables.variables, 4, 32, "en", haystack=True),
     "variables_ko": Task(variables.variables, 4, 32, "ko", haystack=True),
+    "common_words": Task(counting.common_words, 5, 20),
+    "frequent_words": Task(counting.frequent_words, 3, 6),
 }
 
 

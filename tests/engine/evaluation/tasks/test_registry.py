@@ -24,6 +24,8 @@ DIGESTS = {
     "needle_queries_ko": "be818e9be20e87aa",
     "variables": "7a8a1873bd607f54",
     "variables_ko": "56b20ca1bd8c71de",
+    "common_words": "b767b2850f130f09",
+    "frequent_words": "177e29468ff5568d",
 }
 """First digits of the SHA-256 of each task's problem of 2,800 tokens with seed 11: what was measured once can be measured again."""
 
@@ -77,7 +79,7 @@ def test_a_task_that_needs_a_haystack_is_refused_without(name: str) -> None:
         problem(name, 2000, 1, str.encode)
 
 
-@pytest.mark.parametrize(("name", "level"), [("needle", 2), ("variables", 0), ("variables", 33)])
+@pytest.mark.parametrize(("name", "level"), [("needle", 2), ("variables", 0), ("variables", 33), ("common_words", -1)])
 def test_a_level_that_there_is_not_is_refused(name: str, level: int) -> None:
     with pytest.raises(LongshelfError, match=f'"{name}" has no level {level}') as refused:
         problem(name, 2000, 1, str.encode, haystack(name), level)
