@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import LongshelfError
-from engine.evaluation.tasks import counting, needles, variables
+from engine.evaluation.tasks import counting, needles, relations, variables
 from engine.evaluation.tasks.problem import Encode, Problem, Wanted
 
 
@@ -34,6 +34,7 @@ TASKS: dict[str, Task] = {
     "variables_ko": Task(variables.variables, 4, 32, "ko", haystack=True),
     "common_words": Task(counting.common_words, 5, 20),
     "frequent_words": Task(counting.frequent_words, 3, 6),
+    "relations": Task(relations.relations, 4, 64),
 }
 
 
