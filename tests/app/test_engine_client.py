@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -58,13 +59,15 @@ def test_an_engine_takes_the_place_of_a_dead_one(qtbot: QtBot, home: Home, fake:
     fake.close()
     with qtbot.waitSignal(engine.ready, timeout=10_000):
         engine.start()
+    assert engine.about["pid"] != os.getpid()
 
 
 def test_a_request_made_early_is_sent_when_the_engine_listens(qtbot: QtBot, fake: FakeEngine, engine: Engine) -> None:
     results: list[Row] = []
     engine.request("documents.list", done=results.append)
     engine.start()
-    qtbot.waitUntil(lambda: results == [{"documents": [book()]}])
+    qtbot.waitUntil(lambda: bool(results))
+    assert results == [{"documents": [book()]}]
 
 
 def test_the_text_is_complete_before_the_result_comes(qtbot: QtBot, fake: FakeEngine, engine: Engine) -> None:

@@ -23,14 +23,16 @@ def test_a_partial_row_changes_only_what_it_names(qtbot: QtBot, window: Window, 
 
 
 def test_a_removed_row_goes(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:
-    fake.push("documents", [{"id": "book", "removed": True}])
-    qtbot.waitUntil(lambda: "book" not in window.mirror.documents)
+    with qtbot.waitSignal(window.mirror.documents_changed):
+        fake.push("documents", [{"id": "book", "removed": True}])
+    assert window.mirror.documents == {}
 
 
 def test_what_went_while_the_line_was_broken_goes_when_lists_are_fetched_anew(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:
     del fake.documents["book"]
-    window.mirror.reload()
-    qtbot.waitUntil(lambda: window.mirror.documents == {})
+    with qtbot.waitSignal(window.mirror.documents_changed):
+        window.mirror.reload()
+    assert window.mirror.documents == {}
 
 
 def test_something_can_wait_for_a_document_to_appear(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:

@@ -60,6 +60,7 @@ def test_it_is_as_tall_as_its_text(qtbot: QtBot, body: Body) -> None:
     low = body.sizeHint().height()
     body.show_text("one\n\ntwo\n\nthree")
     qtbot.waitUntil(lambda: body.sizeHint().height() > 2 * low)
+    assert body.sizeHint().height() == pytest.approx(body.findChildren(QTextBrowser)[0].document().size().height(), abs=1)
 
 
 def test_a_number_in_the_text_opens_its_citation(qtbot: QtBot, body: Body) -> None:

@@ -70,7 +70,8 @@ def test_a_half_composed_hangul_syllable_is_sent_with_the_rest_and_once(qtbot: Q
 def test_a_single_jamo_counts_as_hangul(qtbot: QtBot, composer: Composer, sent: list[str]) -> None:
     compose(composer, "ㅋ")
     qtbot.keyClick(composer, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: sent == ["ㅋ"])
+    qtbot.waitUntil(lambda: bool(sent))
+    assert sent == ["ㅋ"]
 
 
 def test_a_syllable_in_the_middle_of_the_text_is_committed_where_it_stands(qtbot: QtBot, composer: Composer, sent: list[str]) -> None:
@@ -80,7 +81,9 @@ def test_a_syllable_in_the_middle_of_the_text_is_committed_where_it_stands(qtbot
     composer.setTextCursor(cursor)
     compose(composer, "꼭")
     qtbot.keyClick(composer, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: sent == ["나는 꼭간다"])
+    qtbot.waitUntil(lambda: bool(sent))
+    assert sent == ["나는 꼭간다"]
+    assert composer.toPlainText() == "나는 꼭간다"
 
 
 @pytest.mark.parametrize("preedit", ["かんじ", "漢字", "nihao"])
@@ -100,7 +103,9 @@ def test_enter_belongs_to_the_input_method_where_it_chooses_candidates(
 def test_sending_by_button_commits_too(qtbot: QtBot, composer: Composer, sent: list[str]) -> None:
     compose(composer, "왜")
     composer.submit()
-    qtbot.waitUntil(lambda: sent == ["왜"])
+    qtbot.waitUntil(lambda: bool(sent))
+    assert sent == ["왜"]
+    assert composer.preedit() == ""
 
 
 def test_it_grows_with_its_text_and_stops_growing(composer: Composer) -> None:

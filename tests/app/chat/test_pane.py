@@ -275,7 +275,9 @@ def test_the_chat_that_was_open_opens_again(qtbot: QtBot, window: Window, ask: A
     again = Window(window.engine, Preferences(window.engine.home), "en")
     qtbot.addWidget(again)
     again.engine.ready.emit(window.engine.about)
-    qtbot.waitUntil(lambda: again.chat.conversation.id == chat)
+    qtbot.waitUntil(lambda: bool(again.chat.conversation.id))
+    assert again.chat.conversation.id == chat
+    assert [view.message.role for view in again.chat.transcript.views] == ["user", "assistant"]
 
 
 def test_phases_are_said_until_the_first_word(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.library import pane
-from app.library.documents import DETAIL, PROGRESS
+from app.library.documents import DETAIL, ID, PROGRESS
 from app.library.skipped import SkippedDialog
 from app.window import Window
 from tests.app.conftest import Ask
@@ -79,7 +79,8 @@ def test_pausing_pauses_the_job_of_the_document(qtbot: QtBot, window: Window, fa
     fake.push("documents", [book(state="remembering", percent=1.0)])
     window.library.select_document("book")
     window.commands.pause.trigger()
-    qtbot.waitUntil(lambda: fake.called("jobs.pause") == [{"id": "book"}])
+    qtbot.waitUntil(lambda: bool(fake.called("jobs.pause")))
+    assert fake.called("jobs.pause") == [{"id": "book"}]
 
 
 def test_removing_asks_first(qtbot: QtBot, window: Window, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,14 +150,18 @@ def test_a_deleted_chat_leaves_the_screen(
     ask("Who?")
     qtbot.waitUntil(lambda: window.library.chats.rowCount() == 1)
     monkeypatch.setattr(pane, "_confirmed", lambda *_: True)
-    window.library.select_chat(window.chat.conversation.id)
+    chat = window.chat.conversation.id
+    window.library.select_chat(chat)
     window.commands.remove_chat.trigger()
-    qtbot.waitUntil(lambda: window.chat.transcript.views == [])
+    qtbot.waitUntil(lambda: window.chat.conversation.id == "")
+    assert window.chat.transcript.views == []
+    assert fake.called("chats.remove") == [{"id": chat}]
 
 
 def test_the_open_chat_is_marked_when_its_question_is_saved(qtbot: QtBot, window: Window, ask: Ask) -> None:
     ask("Who?")
     qtbot.waitUntil(lambda: window.library.chat_view.currentIndex().isValid())
+    assert window.library.chat_view.currentIndex().data(ID) == window.chat.conversation.id
 
 
 def test_the_menu_of_empty_space_offers_to_add(qtbot: QtBot, window: Window) -> None:

@@ -34,7 +34,8 @@ def test_threads_are_the_engines(qtbot: QtBot, dialog: SettingsDialog, fake: Fak
 def test_no_number_of_threads_means_automatic(qtbot: QtBot, dialog: SettingsDialog, fake: FakeEngine) -> None:
     dialog.threads.setValue(0)
     dialog.threads.editingFinished.emit()
-    qtbot.waitUntil(lambda: fake.called("settings.set") == [{"threads": None}])
+    qtbot.waitUntil(lambda: bool(fake.called("settings.set")))
+    assert fake.called("settings.set") == [{"threads": None}]
 
 
 def test_the_theme_changes_at_once(dialog: SettingsDialog, window: Window) -> None:

@@ -113,13 +113,13 @@ def test_any_question_may_be_put_to_the_library(library: Library, query: str) ->
 @pytest.mark.parametrize(
     "query", ["", "   ", "the of and", '"', 'x" OR "y', "NEAR(a b)", "a* -b ^c {d}", "%", "_", "은 는 이 가", "?" * 5000]
 )
-def test_any_question_can_be_searched_for(library: Library, query: str) -> None:
-    add(library, "The whale swam.")
+def test_any_question_can_be_searched_for_and_finds_only_its_own_words(library: Library, query: str) -> None:
+    row, _ = add(library, "The whale swam.")
     say(library, "hello")
-    library.search.rank_parts(query, [library.documents.all()[0].id])
-    library.search.find_messages(query)
-    library.search.find_documents(query)
-    library.search.find_chats(query)
+    assert library.search.rank_parts(query, [row.id]) == []
+    assert library.search.find_messages(query) == []
+    assert library.search.find_documents(query) == []
+    assert library.search.find_chats(query) == []
 
 
 def test_parts_that_are_gone_are_not_found(library: Library) -> None:

@@ -64,8 +64,11 @@ def test_the_engine_of_the_original_is_not_taken_for_that_of_a_copy(far: Home) -
 
 
 def test_a_client_reaches_the_engine_of_a_deep_home(far: Home) -> None:
-    with listen(far), socket.socket(socket.AF_UNIX) as client:
+    with listen(far) as engine, socket.socket(socket.AF_UNIX) as client:
         client.connect(str(endpoint.find(far)))
+        client.sendall(b"hello")
+        with engine.accept()[0] as line:
+            assert line.recv(5) == b"hello"
 
 
 @pytest.mark.parametrize("kind", ["near", "far"])

@@ -229,10 +229,12 @@ def test_stopping_ends_only_the_request_it_names(client: Client, host: Host, tmp
     watching.start()
     until(lambda: bool(host.shelf._listeners))
     asked = {"documents": [document["id"]], "question": "Who?", "max_tokens": LONG_ANSWER}
-    client.call("ask", asked, lambda name, data: stop.set() if name == "token" else None, stop)
+    answer = client.call("ask", asked, lambda name, data: stop.set() if name == "token" else None, stop)
+    assert answer["stopped"]
     events.clear()
     client.call("chats.rename", {"id": client.call("chats.list")["chats"][0]["id"], "title": "Lamps"})
     until(lambda: "chats" in events)
+    assert watching.is_alive()
     end.set()
     watching.join(PATIENCE_S)
 
