@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -43,6 +44,16 @@ def english(qapp: QApplication) -> Iterator[None]:
     yield
     for translator in translators:
         qapp.removeTranslator(translator)
+
+
+@pytest.fixture
+def korean(qapp: QApplication) -> Iterator[None]:
+    before = QLocale()
+    translators = language.install(qapp, "ko")
+    yield
+    for translator in translators:
+        qapp.removeTranslator(translator)
+    QLocale.setDefault(before)
 
 
 @pytest.fixture

@@ -19,16 +19,6 @@ from resources.translations.__main__ import known, sentences
 from tests.app.fake_engine import book
 
 
-@pytest.fixture
-def korean(qapp: QApplication):  # type: ignore[no-untyped-def]
-    before = QLocale()
-    translators = language.install(qapp, "ko")
-    yield
-    for translator in translators:
-        qapp.removeTranslator(translator)
-    QLocale.setDefault(before)
-
-
 def test_every_sentence_of_the_window_has_its_korean() -> None:
     translated = known("ko")
     missing = [sentence for sentence in sentences() if not translated.get((sentence.context, sentence.source), [""])[0]]

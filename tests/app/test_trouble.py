@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from PySide6.QtCore import QLocale
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
-from app import language
 from app.trouble import Trouble, TroubleBar, explain
 from engine.errors import LongshelfError
-
-
-@pytest.fixture
-def korean(qapp: QApplication) -> Iterator[None]:
-    before = QLocale()
-    translators = language.install(qapp, "ko")
-    yield
-    for translator in translators:
-        qapp.removeTranslator(translator)
-    QLocale.setDefault(before)
 
 
 def test_the_engines_own_sentence_is_used_in_english(english: None) -> None:

@@ -48,9 +48,7 @@ def test_something_in_a_file_changes(stage: Stage, where: str, trials: int) -> N
 
 
 def _harm_files(stage: Stage, where: str, trials: int) -> None:
-    stage.fresh()
-    expected = stage.told(lambda: read_and_ask(stage))
-    before = stage.told(lambda: _held(stage))
+    expected, before = _whole_job(stage, read_and_ask)
     full = stage.keep("full")
     for trial in range(trials):
         draw = random.Random(trial)
@@ -66,6 +64,12 @@ def _harm_files(stage: Stage, where: str, trials: int) -> None:
                 in_child(lambda: _is_mended(stage, before, expected))
         except AssertionError as error:
             raise AssertionError(f"trial {trial}: {harm.__name__} in {path.relative_to(stage.home.root)}") from error
+
+
+def _whole_job(stage: Stage, job: Callable[[Stage], Any]) -> tuple[Any, Any]:
+    """The whole job on a fresh home: the answers, and what clients see then."""
+    stage.fresh()
+    return stage.told(lambda: job(stage)), stage.told(lambda: _held(stage))
 
 
 def _held(stage: Stage) -> Any:
@@ -120,9 +124,7 @@ def test_the_log_of_a_catalog_that_was_not_closed_changes(stage: Stage, trials: 
 
 
 def _harm_log(stage: Stage, trials: int) -> None:
-    stage.fresh()
-    expected = stage.told(lambda: _read_ask_and_die(stage))
-    before = stage.told(lambda: _held(stage))
+    expected, before = _whole_job(stage, _read_ask_and_die)
     stage.fresh()
     stage.told(lambda: _read_ask_and_die(stage))
     log = stage.home.catalog.with_name("catalog.db-wal")
@@ -165,20 +167,22 @@ def _goes_on(stage: Stage, before: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("folder", ["segments", "texts", "chats"])
 def test_two_files_change_places(stage: Stage, folder: str) -> None:
-    alone(_swap, stage, folder)
+    alone(_harm_at, stage, folder, _swap)
 
 
-def _swap(stage: Stage, folder: str) -> None:
-    stage.fresh()
-    expected = stage.told(lambda: read_and_ask(stage))
-    before = stage.told(lambda: _held(stage))
-    files = sorted(path for path in (stage.home.root / folder).rglob("*") if path.is_file())
+def _harm_at(stage: Stage, name: str, harm: Callable[[Path], None]) -> None:
+    expected, before = _whole_job(stage, read_and_ask)
+    harm(stage.home.root / name)
+    in_child(lambda: _serves_nothing_wrong(stage, expected))
+    in_child(lambda: _is_mended(stage, before, expected))
+
+
+def _swap(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
     first, second = max(files, key=_size), sorted(files, key=_size)[-2]
     one, two = first.read_bytes(), second.read_bytes()
     first.write_bytes(two)
     second.write_bytes(one)
-    in_child(lambda: _serves_nothing_wrong(stage, expected))
-    in_child(lambda: _is_mended(stage, before, expected))
 
 
 def _size(path: Path) -> int:
@@ -187,14 +191,8 @@ def _size(path: Path) -> int:
 
 @pytest.mark.parametrize("gone", ["segments", "texts", "chats", "catalog.db", "cache"])
 def test_something_is_gone(stage: Stage, gone: str) -> None:
-    alone(_lose, stage, gone)
+    alone(_harm_at, stage, gone, _lose)
 
 
-def _lose(stage: Stage, gone: str) -> None:
-    stage.fresh()
-    expected = stage.told(lambda: read_and_ask(stage))
-    before = stage.told(lambda: _held(stage))
-    path = stage.home.root / gone
+def _lose(path: Path) -> None:
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    in_child(lambda: _serves_nothing_wrong(stage, expected))
-    in_child(lambda: _is_mended(stage, before, expected))
