@@ -44,18 +44,9 @@ void heads(const LsHeads& a) {
   for (int r = 0; r < a.n; r++)
     for (int h = 0; h < count; h++) {
       const T* from = (const T*)a.qkv + ((int64_t)r * count + h) * a.dim;
-      bool query = h < a.heads, key = !query && h < a.heads + a.kv_heads;
       float head[DIM_MAX];
       each(a.dim, [&](int i, int part) { put(head + i, get(from + i, part), part); });
-      const float* weight = query ? a.q_norm : key ? a.k_norm : nullptr;
-      if (weight) normalised(head, weight, a.dim, a.eps, head);
-      if (a.cos && (query || key)) rotate(head, a.cos + (int64_t)r * a.rotary, a.sin + (int64_t)r * a.rotary, a.rotary);
-      if (query) {
-        std::memcpy(a.q + ((int64_t)r * a.heads + h) * a.dim, head, a.dim * sizeof(float));
-      } else {
-        T* to = (T*)(key ? a.k : a.v) + ((int64_t)r * a.kv_heads + h - a.heads - (key ? 0 : a.kv_heads)) * a.dim;
-        each(a.dim, [&](int i, int part) { put(to + i, get(head + i, part), part); });
-      }
+      place_head<T>(a, r, h, head);
     }
 }
 

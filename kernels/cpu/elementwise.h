@@ -1,4 +1,4 @@
-// What is done to each number of a row between products: RMSNorm, activations, rotation; shared by few rows and many.
+// What is done to each number of a row between products: RMSNorm, activations, rotation, storing; shared by few rows and many.
 //
 // A vector that is not full is filled up with zeros: a number's result never depends on where in a row it stands.
 #pragma once
@@ -81,24 +81,27 @@ inline F activated(F x, int kind) {
   return kind == 0 ? x * sigmoid(x) : x * sigmoid((x + x * x * x * 0.044715f) * 1.5957691216f);
 }
 
-inline void write_kv(const float* from, void* to, int64_t at, int dim, int dtype) {
-  if (dtype == 1) {
-    std::memcpy((float*)to + at, from, dim * sizeof(float));
-    return;
-  }
-  for (int d = 0; d < dim; d++) {
-    uint32_t bits;
-    std::memcpy(&bits, from + d, 4);
-    ((uint16_t*)to)[at + d] = (uint16_t)((bits + ((bits >> 16) & 1) + 0x7FFF) >> 16);
-  }
-}
-
 inline void rotate(float* head, const float* cos, const float* sin, int rotary) {
   int half = rotary / 2;
   for (int i = 0; i < half; i++) {
     float a = head[i], b = head[i + half];
     head[i] = a * cos[i] + b * sin[i];
     head[i + half] = b * cos[i + half] + a * sin[i + half];
+  }
+}
+
+// Head h of row r of q|k|v is normalised and turned, and goes where the call wants it; k and v are stored as T. Call: LsBefore, LsHeads.
+template <class T, class Call>
+inline void place_head(const Call& a, int r, int h, float* head) {
+  bool query = h < a.heads, key = !query && h < a.heads + a.kv_heads;
+  const float* norm = query ? a.q_norm : key ? a.k_norm : nullptr;
+  if (norm) normalised(head, norm, a.dim, a.eps, head);
+  if (a.cos && (query || key)) rotate(head, a.cos + (int64_t)r * a.rotary, a.sin + (int64_t)r * a.rotary, a.rotary);
+  if (query) {
+    std::memcpy(a.q + ((int64_t)r * a.heads + h) * a.dim, head, a.dim * sizeof(float));
+  } else {
+    T* to = (T*)(key ? a.k : a.v) + ((int64_t)r * a.kv_heads + h - a.heads - (key ? 0 : a.kv_heads)) * a.dim;
+    each(a.dim, [&](int i, int part) { put(to + i, get(head + i, part), part); });
   }
 }
 

@@ -102,16 +102,7 @@ void LONGSHELF_NAME(before_, LONGSHELF_ISA)(const LsBefore* call) {
     for (int r = 0; r < a.n; r++)
       for (int h = 0; h < heads; h++) {
         float* head = y + (int64_t)r * a.qkv.rows + (int64_t)h * a.dim;
-        bool query = h < a.heads, key = !query && h < a.heads + a.kv_heads;
-        const float* norm = query ? a.q_norm : key ? a.k_norm : nullptr;
-        if (norm) normalised(head, norm, a.dim, a.eps, head);
-        if (a.cos && (query || key)) rotate(head, a.cos + (int64_t)r * a.rotary, a.sin + (int64_t)r * a.rotary, a.rotary);
-        if (query) {
-          std::memcpy(a.q + ((int64_t)r * a.heads + h) * a.dim, head, a.dim * sizeof(float));
-        } else {
-          int64_t at = ((int64_t)r * a.kv_heads + h - a.heads - (key ? 0 : a.kv_heads)) * a.dim;
-          write_kv(head, key ? a.k : a.v, at, a.dim, a.kv_dtype);
-        }
+        a.kv_dtype ? place_head<float>(a, r, h, head) : place_head<uint16_t>(a, r, h, head);
       }
   }
 }
