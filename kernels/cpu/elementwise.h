@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "packings.h"
+#include "simd.h"
 
 namespace {
 

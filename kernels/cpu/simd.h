@@ -46,6 +46,26 @@ inline F load(const uint16_t* p) {
   return v;
 }
 
+// a * b + c, rounded once where the processor can.
+inline F fused(F a, F b, F c) {
+#if defined(__AVX512F__)
+  return (F)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__AVX2__)
+  return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+
+// To the nearest bf16, ties to even; finite numbers only.
+inline F rounded(F x) {
+  U u;
+  std::memcpy(&u, &x, sizeof u);
+  u = (u + ((u >> 16) & 1) + 0x7FFF) & 0xFFFF0000u;
+  std::memcpy(&x, &u, sizeof x);
+  return x;
+}
+
 // e^x for x <= 0, relative error below 2e-7; 0 below -87. Range reduction by ln 2 in two parts, then a polynomial of degree 6.
 inline F exp_nonpositive(F x) {
 #if defined(__AVX512F__)
