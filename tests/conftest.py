@@ -89,6 +89,7 @@ def _converted() -> Home:
         "config",
         "families",
         "gguf_config",
+        "gguf_file",
         "gguf_import",
         "gguf_tokenizer",
         "install",

@@ -6,16 +6,14 @@ which of SmolLM3's layers aren't rotated. Those are written here as llama.cpp ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from engine.model.config import ModelConfig
 from engine.model.families import FAMILIES, plain_kinds
+from engine.model.gguf_file import GgufFile
 from engine.model.long_rope import longrope, yarn
-
-if TYPE_CHECKING:
-    from engine.model.gguf_import import GgufFile
 
 DIVISORS, SHORT, LONG = "rope_freqs.weight", "rope_factors_short.weight", "rope_factors_long.weight"
 ROPE_TENSORS = frozenset((DIVISORS, SHORT, LONG))

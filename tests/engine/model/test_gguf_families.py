@@ -14,7 +14,8 @@ from engine.attention.sequence import Rows, Sequence, Tail
 from engine.errors import LongshelfError
 from engine.home import Home
 from engine.model.decoder import Decoder
-from engine.model.gguf_import import GgufFile
+from engine.model.gguf_config import config_of
+from engine.model.gguf_file import GgufFile
 from engine.model.install import install_model
 from engine.model.installed import Models
 from engine.model.weights import build, state
@@ -78,7 +79,7 @@ def test_packed_rows_are_taken_apart_and_reordered_as_they_are(tmp_path: Path, h
 
 def config(path: Path, family: str, **fields: Any) -> Any:
     """The config of a tiny file of the Llama shape that names another family."""
-    return GgufFile(tiny_gguf.write(path / "m.gguf", family=family, **{f"{family}__{k}": v for k, v in fields.items()})).read_config()
+    return config_of(GgufFile(tiny_gguf.write(path / "m.gguf", family=family, **{f"{family}__{k}": v for k, v in fields.items()})))
 
 
 def test_what_gemma_files_leave_out_is_known(tmp_path: Path) -> None:
@@ -119,4 +120,4 @@ def test_the_two_sets_of_long_divisors_are_both_needed(tmp_path: Path) -> None:
     file = GgufFile(source)
     del file.tensors["rope_factors_long.weight"]
     with pytest.raises(LongshelfError, match="rope_factors_long"):
-        file.read_config()
+        config_of(file)

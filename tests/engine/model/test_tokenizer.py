@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.errors import LongshelfError
 from engine.model import tokenizer as module
-from engine.model.gguf_import import GgufFile
+from engine.model.gguf_file import GgufFile
 from engine.model.gguf_tokenizer import write_tokenizer
 from engine.model.json_vocabulary import byte_symbols
 from engine.model.tokenizer import Tokenizer, TokenStream
