@@ -21,7 +21,7 @@ from engine.answering.sampling import Sampling
 from engine.answering.sources import Asked, Source, asked_documents, of_library, places
 from engine.documents.document import Document
 from engine.errors import LongshelfError, Stopped
-from engine.library.chats import Chat, Citation, Message
+from engine.library.conversation import Chat, Citation, Message
 from engine.library.documents import DocumentRow
 from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document

@@ -6,7 +6,8 @@ import json
 import time
 from dataclasses import asdict
 
-from engine.library.chats import Chat, Chats, Citation, Message
+from engine.library.chats import Chats
+from engine.library.conversation import Chat, Citation, Message
 
 
 def as_markdown(chats: Chats, chat_id: str) -> str:

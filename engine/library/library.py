@@ -11,7 +11,8 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.library import backup
 from engine.library.catalog import Catalog, damaged
-from engine.library.chats import Chat, Chats, Message
+from engine.library.chats import Chats
+from engine.library.conversation import Chat, Message
 from engine.library.counters import Counters
 from engine.library.documents import DocumentRow, Documents
 from engine.library.jobs import Job, Jobs

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlite_utils import Database
 
+from engine.library.conversation import Chat, Message
 from engine.library.records import Records
-
-if TYPE_CHECKING:
-    from engine.library.chats import Chat, Message
 
 
 @dataclass(frozen=True)

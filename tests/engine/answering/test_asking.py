@@ -12,7 +12,7 @@ from engine.answering.prompt import Prompts
 from engine.answering.reader import surplus
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
-from engine.library.chats import Message
+from engine.library.conversation import Message
 from engine.library.transcripts import Transcripts
 from engine.shelf import Call, Shelf
 from tests.engine.books import Row, add, ask, book, listen

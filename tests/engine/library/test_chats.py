@@ -7,7 +7,8 @@ from dataclasses import asdict
 import pytest
 
 from engine.errors import LongshelfError
-from engine.library.chats import Chat, Citation, title_from
+from engine.library.chats import title_from
+from engine.library.conversation import Chat, Citation
 from engine.library.library import Library
 from engine.library.transcripts import Transcript
 

@@ -6,7 +6,7 @@ import json
 import time
 
 from engine.library import export
-from engine.library.chats import Citation
+from engine.library.conversation import Citation
 from engine.library.library import Library
 
 

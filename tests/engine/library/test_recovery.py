@@ -12,7 +12,7 @@ from engine.errors import LongshelfError
 from engine.home import Home
 from engine.library.backup import backup_path
 from engine.library.catalog import Catalog
-from engine.library.chats import Chat, Citation, Message
+from engine.library.conversation import Chat, Citation, Message
 from engine.library.library import Library
 from engine.library.recovery import rebuild
 from tests.engine.library.shelf import PREAMBLE_DIGEST, add, add_and_remember, flip, new, open_library, pieces, remember
