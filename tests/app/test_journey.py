@@ -10,6 +10,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QTextBrowser
 from pytestqt.qtbot import QtBot
 
+from app.chat.conversation import Message
 from app.engine_client import Engine
 from app.preferences import Preferences
 from app.window import Window
@@ -70,69 +71,90 @@ def ask(qtbot: QtBot, window: Window, question: str) -> None:
     qtbot.waitUntil(lambda: window.chat.asking is None, timeout=PATIENCE_MS)
 
 
+def last_answer(window: Window) -> Message:
+    answer: Message | None = window.chat.conversation.last_answer
+    assert answer is not None
+    return answer
+
+
 def test_from_a_dropped_file_to_a_cited_passage_and_back_another_day(
     qtbot: QtBot, open_window: Open, story: Path, fresh_model_home: Home
 ) -> None:
     window = open_window()
+    document = added_and_read_in_part(qtbot, window, story)
+    answer = answered_while_it_is_read(qtbot, window)
+    follow_the_first_citation(qtbot, window, answer)
+    stop_another_answer(qtbot, window)
+    qtbot.waitUntil(lambda: window.mirror.documents[document]["state"] == "ready", timeout=PATIENCE_MS)
+    assert window.status.text() == "Offline · ready"
+    window.close()
+    assert endpoint.find(fresh_model_home) is None
+
+    story.unlink()
+    another_day = open_window()
+    find_the_chat_and_its_passage_again(qtbot, another_day, answer)
+    ask(qtbot, another_day, "Who kept the lighthouse?")
+    last = last_answer(another_day)
+    assert last.status == "complete"
+    assert last.meta["document_tokens_prefilled"] == 0
+
+
+def added_and_read_in_part(qtbot: QtBot, window: Window, story: Path) -> str:
+    """Drop the file, and wait for its first finished part; the document's id."""
     states: list[str] = []
     window.mirror.documents_changed.connect(lambda rows: states.extend(row["state"] for row in rows))
-
-    # it is added, and asked from its first finished part, while the rest is being read
     window.add([story])
     qtbot.waitUntil(lambda: window.chat.chooser.documents != [], timeout=PATIENCE_MS)
     (document,) = window.chat.chooser.documents
     qtbot.waitUntil(lambda: window.mirror.documents[document]["parts_ready"] > 0, timeout=PATIENCE_MS)
     assert "remembering" in states
+    return str(document)
+
+
+def answered_while_it_is_read(qtbot: QtBot, window: Window) -> Message:
+    """The answer streams in, is complete, comes from memory and cites."""
     pieces: list[str] = []
     window.chat.ask("What was the name of the lighthouse keeper's parrot?")
     asking = window.chat.asking
     assert asking is not None
     asking.text.connect(pieces.append)
     qtbot.waitUntil(lambda: window.chat.asking is None, timeout=PATIENCE_MS)
-    answer = window.chat.conversation.last_answer
-    assert answer is not None
+    answer = last_answer(window)
     assert answer.status == "complete"
     assert "".join(pieces) == answer.text != ""
     assert answer.meta["document_tokens_prefilled"] == 0
     assert window.chat.transcript.views[-1].origin_text().startswith("from memory")
-
-    # a citation leads to its passage
     assert answer.citations
+    return answer
+
+
+def follow_the_first_citation(qtbot: QtBot, window: Window, answer: Message) -> None:
     first = answer.citations[0]
     window.chat.transcript.views[-1].citation_opened.emit(answer.id, first["number"])
     qtbot.waitUntil(lambda: window.reader.text.marked_text() == first["quote"], timeout=PATIENCE_MS)
     assert window.reader.text.viewport().rect().contains(window.reader.text.cursorRect().center())
 
-    # another answer is stopped on its way
+
+def stop_another_answer(qtbot: QtBot, window: Window) -> None:
+    """Its text so far is kept."""
     window.chat.ask("Tell me everything that happens in this story, at length.")
     qtbot.waitUntil(lambda: bool(window.chat.asking and window.chat.asking.answer.text), timeout=PATIENCE_MS)
     window.commands.stop.trigger()
     qtbot.waitUntil(lambda: window.chat.asking is None, timeout=PATIENCE_MS)
-    stopped = window.chat.conversation.last_answer
-    assert stopped is not None
+    stopped = last_answer(window)
     assert (stopped.status, bool(stopped.text)) == ("stopped", True)
 
-    # reading comes to its end
-    qtbot.waitUntil(lambda: window.mirror.documents[document]["state"] == "ready", timeout=PATIENCE_MS)
-    assert window.status.text() == "Offline · ready"
-    window.close()
-    assert endpoint.find(fresh_model_home) is None
 
-    # another day, with the file gone: the chat is there, and the passage too
-    story.unlink()
-    window = open_window()
+def find_the_chat_and_its_passage_again(qtbot: QtBot, window: Window, answer: Message) -> None:
+    """The source file is gone; what was asked and the cited text are there."""
     qtbot.waitUntil(lambda: len(window.chat.transcript.views) == 4, timeout=PATIENCE_MS)
     shown = window.chat.transcript.views[1]
     assert shown.message.text == answer.text
     assert window.chat.transcript.views[3].message.status == "stopped"
+    first = answer.citations[0]
     for page in shown.findChildren(QTextBrowser)[:1]:
         page.anchorClicked.emit(QUrl(f"cite:{first['number']}"))
     qtbot.waitUntil(lambda: window.reader.text.marked_text() == first["quote"], timeout=PATIENCE_MS)
-    ask(qtbot, window, "Who kept the lighthouse?")
-    last = window.chat.conversation.last_answer
-    assert last is not None
-    assert last.status == "complete"
-    assert last.meta["document_tokens_prefilled"] == 0
 
 
 def test_a_file_that_is_no_text_is_refused_in_one_sentence(qtbot: QtBot, open_window: Open, tmp_path: Path) -> None:
@@ -161,6 +183,4 @@ def test_a_killed_engine_loses_no_question_and_comes_back(qtbot: QtBot, open_win
     qtbot.waitUntil(lambda: bool(window.engine.about), timeout=PATIENCE_MS)
     window.chat.regenerate()
     qtbot.waitUntil(lambda: window.chat.asking is None, timeout=PATIENCE_MS)
-    answer = window.chat.conversation.last_answer
-    assert answer is not None
-    assert answer.status == "complete"
+    assert last_answer(window).status == "complete"
