@@ -26,6 +26,16 @@ class Commands(QObject):
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
+        self._make_file_commands()
+        self._make_library_commands()
+        self._make_chat_commands()
+        self._make_pane_commands()
+        self._make_program_commands()
+
+    def all(self) -> list[QAction]:
+        return [action for action in vars(self).values() if isinstance(action, QAction)]
+
+    def _make_file_commands(self) -> None:
         self.add_files = self._make(self.tr("&Add files…"), Keys.Open, self.tr("Add documents to the library"), "add")
         self.add_folder = self._make(
             self.tr("Add a &folder…"), "Ctrl+Shift+O", self.tr("Add a folder of text or code as one document"), "folder"
@@ -36,6 +46,7 @@ class Commands(QObject):
         self.quit = self._make(self.tr("&Quit"), Keys.Quit, self.tr("Close the window; reading goes on at the next start"))
         self.quit.setMenuRole(QAction.MenuRole.QuitRole)
 
+    def _make_library_commands(self) -> None:
         self.search = self._make(
             self.tr("&Search the library"), ["Ctrl+K", "Ctrl+F"], self.tr("Find documents by title and chats by their words"), "search"
         )
@@ -61,6 +72,7 @@ class Commands(QObject):
         self.pause_all = self._make(self.tr("Pause &all reading"), None, self.tr("Stop reading every document for now"), "pause")
         self.resume_all = self._make(self.tr("Resume a&ll reading"), None, self.tr("Go on reading every paused document"), "resume")
 
+    def _make_chat_commands(self) -> None:
         self.new_chat = self._make(self.tr("&New chat"), Keys.New, self.tr("Start a new chat"), "chat")
         self.rename_chat = self._make(self.tr("Rena&me chat"), "F2", self.tr("Give the selected chat another name"), "edit")
         self.export_chat = self._make(self.tr("&Export chat…"), Keys.SaveAs, self.tr("Save the open chat as Markdown or JSON"), "export")
@@ -79,21 +91,20 @@ class Commands(QObject):
         )
         self.latest = self._make(self.tr("Jump to the &latest"), "Ctrl+End", self.tr("Go to the end of the chat and follow it"), "down")
 
+    def _make_pane_commands(self) -> None:
         self.next_citation = self._make(self.tr("&Next citation"), "Alt+Down", self.tr("Show the next cited passage"), "down")
         self.previous_citation = self._make(self.tr("&Previous citation"), "Alt+Up", self.tr("Show the previous cited passage"), "up")
         self.show_library = self._make(self.tr("&Library"), "F7", self.tr("Show or hide the library"), "library", checkable=True)
         self.show_source = self._make(self.tr("&Source"), "F8", self.tr("Show or hide the source pane"), "source", checkable=True)
         self.next_pane = self._make(self.tr("Ne&xt pane"), "F6", self.tr("Move to the next pane"))
 
+    def _make_program_commands(self) -> None:
         self.settings = self._make(self.tr("&Settings…"), ["Ctrl+,"], self.tr("Threads, language, theme and storage"), "settings")
         self.settings.setMenuRole(QAction.MenuRole.PreferencesRole)
         self.handbook = self._make(self.tr("&Handbook"), None, self.tr("Read the handbook in the source pane"), "document")
         self.shortcuts = self._make(self.tr("&Keyboard shortcuts"), Keys.HelpContents, self.tr("List every command and its key"))
         self.about = self._make(self.tr("&About Longshelf"), None, self.tr("Version, model and licence"))
         self.about.setMenuRole(QAction.MenuRole.AboutRole)
-
-    def all(self) -> list[QAction]:
-        return [action for action in vars(self).values() if isinstance(action, QAction)]
 
     def _make(self, text: str, shortcut: Shortcut, tip: str, icon: str = "", checkable: bool = False) -> QAction:
         action = QAction(text, self._window, checkable=checkable)

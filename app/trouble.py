@@ -39,6 +39,10 @@ def explain(error: LongshelfError) -> Trouble:
 
 def _own_words() -> dict[str, tuple[str, str]]:
     """kind → what happened, next step."""
+    return _of_the_engine() | _of_documents() | _of_the_home() | _of_models()
+
+
+def _of_the_engine() -> dict[str, tuple[str, str]]:
     return {
         "engine_lost": (
             _translate("Trouble", "The engine stopped unexpectedly."),
@@ -48,26 +52,19 @@ def _own_words() -> dict[str, tuple[str, str]]:
             _translate("Trouble", "Something in Longshelf went wrong."),
             _translate("Trouble", "Try again. If it happens again, report the details."),
         ),
+        "too_long": (_translate("Trouble", "The question is too long."), _translate("Trouble", "Shorten it.")),
+    }
+
+
+def _of_documents() -> dict[str, tuple[str, str]]:
+    return {
         "not_found": (
             _translate("Trouble", "This file or entry was not found."),
             _translate("Trouble", "Check whether it was moved or deleted."),
         ),
-        "no_text": (
-            _translate("Trouble", "There is no text in it."),
-            _translate("Trouble", "A scan needs text recognition first."),
-        ),
-        "unreadable": (
-            _translate("Trouble", "The file can't be opened."),
-            _translate("Trouble", "Check its permissions."),
-        ),
-        "binary": (
-            _translate("Trouble", "This is not a text file."),
-            _translate("Trouble", "Add plain text, Markdown or source code."),
-        ),
-        "too_large": (
-            _translate("Trouble", "The file is too large."),
-            _translate("Trouble", "Split it into smaller files."),
-        ),
+        "unreadable": (_translate("Trouble", "The file can't be opened."), _translate("Trouble", "Check its permissions.")),
+        "binary": (_translate("Trouble", "This is not a text file."), _translate("Trouble", "Add plain text, Markdown or source code.")),
+        "too_large": (_translate("Trouble", "The file is too large."), _translate("Trouble", "Split it into smaller files.")),
         "undecodable": (
             _translate("Trouble", "The encoding of the text was not recognised."),
             _translate("Trouble", "Save it as UTF-8 and add it again."),
@@ -76,13 +73,34 @@ def _own_words() -> dict[str, tuple[str, str]]:
             _translate("Trouble", "This format can't be read yet."),
             _translate("Trouble", "This version reads plain text, Markdown and source code."),
         ),
-        "no_model": (
-            _translate("Trouble", "No model is installed."),
-            _translate("Trouble", "Install one from the start page."),
+        "no_text": (_translate("Trouble", "There is no text in it."), _translate("Trouble", "A scan needs text recognition first.")),
+        "not_ready": (
+            _translate("Trouble", "Nothing of it has been read yet."),
+            _translate("Trouble", "Ask again when its first part is finished."),
         ),
+        "text_missing": (
+            _translate("Trouble", "The kept text of this document is missing."),
+            _translate("Trouble", "Add the document again."),
+        ),
+    }
+
+
+def _of_the_home() -> dict[str, tuple[str, str]]:
+    return {
+        "home": (_translate("Trouble", "The home folder can't be used."), _translate("Trouble", "Choose another with --home.")),
+        "locked": (_translate("Trouble", "Another program is using this home."), _translate("Trouble", "Close it and try again.")),
+        "newer_home": (_translate("Trouble", "This home was made by a newer version."), _translate("Trouble", "Update Longshelf.")),
         "disk_full": (
             _translate("Trouble", "The disk is full."),
             _translate("Trouble", "Free some space, then resume; what is read is kept."),
+        ),
+        "store_unavailable": (
+            _translate("Trouble", "The store can't be reached."),
+            _translate("Trouble", "Check whether its disk is connected."),
+        ),
+        "catalog_damaged": (
+            _translate("Trouble", "The catalog is damaged."),
+            _translate("Trouble", "Run “longshelf doctor --repair” in a terminal."),
         ),
         "segment_damaged": (
             _translate("Trouble", "A piece of a document's memory is damaged."),
@@ -92,54 +110,16 @@ def _own_words() -> dict[str, tuple[str, str]]:
             _translate("Trouble", "A piece of a document's memory is missing."),
             _translate("Trouble", "Read the document again."),
         ),
-        "catalog_damaged": (
-            _translate("Trouble", "The catalog is damaged."),
-            _translate("Trouble", "Run “longshelf doctor --repair” in a terminal."),
-        ),
-        "newer_home": (
-            _translate("Trouble", "This home was made by a newer version."),
-            _translate("Trouble", "Update Longshelf."),
-        ),
-        "home": (
-            _translate("Trouble", "The home folder can't be used."),
-            _translate("Trouble", "Choose another with --home."),
-        ),
-        "no_network": (
-            _translate("Trouble", "The download failed."),
-            _translate("Trouble", "Check the connection and try again."),
-        ),
-        "download_failed": (
-            _translate("Trouble", "The download failed."),
-            _translate("Trouble", "Check the connection and try again."),
-        ),
-        "checksum": (
-            _translate("Trouble", "What was downloaded is damaged."),
-            _translate("Trouble", "Try again."),
-        ),
-        "model_damaged": (
-            _translate("Trouble", "The model's files are damaged."),
-            _translate("Trouble", "Install the model again."),
-        ),
-        "not_ready": (
-            _translate("Trouble", "Nothing of it has been read yet."),
-            _translate("Trouble", "Ask again when its first part is finished."),
-        ),
-        "locked": (
-            _translate("Trouble", "Another program is using this home."),
-            _translate("Trouble", "Close it and try again."),
-        ),
-        "too_long": (
-            _translate("Trouble", "The question is too long."),
-            _translate("Trouble", "Shorten it."),
-        ),
-        "store_unavailable": (
-            _translate("Trouble", "The store can't be reached."),
-            _translate("Trouble", "Check whether its disk is connected."),
-        ),
-        "text_missing": (
-            _translate("Trouble", "The kept text of this document is missing."),
-            _translate("Trouble", "Add the document again."),
-        ),
+    }
+
+
+def _of_models() -> dict[str, tuple[str, str]]:
+    return {
+        "no_model": (_translate("Trouble", "No model is installed."), _translate("Trouble", "Install one from the start page.")),
+        "model_damaged": (_translate("Trouble", "The model's files are damaged."), _translate("Trouble", "Install the model again.")),
+        "no_network": (_translate("Trouble", "The download failed."), _translate("Trouble", "Check the connection and try again.")),
+        "download_failed": (_translate("Trouble", "The download failed."), _translate("Trouble", "Check the connection and try again.")),
+        "checksum": (_translate("Trouble", "What was downloaded is damaged."), _translate("Trouble", "Try again.")),
     }
 
 
