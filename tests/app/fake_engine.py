@@ -92,12 +92,12 @@ class FakeEngine:
 
     def close(self) -> None:
         """Gone, as if it had died: connections break and nobody answers."""
-        self.flow.set()
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)
         self._server.close()
         for line in self._lines:
             line.close()
+        self.flow.set()  # only now: what was held must not be told any more
 
     def push(self, name: str, rows: list[Row]) -> None:
         """Tell every watcher about changed rows, and hold them."""
