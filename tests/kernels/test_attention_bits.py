@@ -21,8 +21,9 @@ from kernels import cpu
 from kernels.reference import Block
 case = torch.load(io.BytesIO(sys.stdin.buffer.read()))
 blocks = [Block(*block) for block in case["blocks"]]
-scores = torch.zeros(case["blocks"][0][0].shape[0], sum(block.k.shape[1] for block in blocks))
-out = cpu.attend(case["q"], case["positions"], cpu.BlockList(blocks), *case["facts"], scores, (0, len(case["positions"])))
+scores = torch.zeros(1, case["blocks"][0][0].shape[0], sum(block.k.shape[1] for block in blocks))
+score_of = torch.zeros(len(case["positions"]), dtype=torch.int32)
+out = cpu.attend(case["q"], case["positions"], cpu.BlockList(blocks), *case["facts"], scores, score_of)
 answer = io.BytesIO()
 torch.save({"native": cpu.native(), "sets": cpu.instruction_sets(), "out": out, "scores": scores}, answer)
 sys.stdout.buffer.write(answer.getvalue())
