@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,11 +99,17 @@ def replace(temporary: Path, target: Path) -> None:
 
 def write_file(target: Path, data: bytes) -> None:
     """Write a whole file so that at every instant either the old or the new one stands, complete."""
+    write_pieces(target, [data])
+
+
+def write_pieces(target: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """The same for one that is too large to be put together first."""
     temporary = temporary_beside(target)
     try:
         descriptor = create(temporary)
         try:
-            write_all(descriptor, data)
+            for piece in pieces:
+                write_all(descriptor, piece)
             sync_file(descriptor)
         finally:
             os.close(descriptor)

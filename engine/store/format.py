@@ -1,19 +1,17 @@
 """The segment file: identity, header, and where everything lies in it.
 
-    0        header, 4 KiB: magic, version, JSON length, file size, xxh3-64 of the rest of the header, JSON, zeros
+    0        header, 4 KiB: see `frame`
     4096     extents in the order layer → K|V, each [KV head, token, dim] and filled with zeros to a multiple of 4 KiB
     ids_at   token ids, int32, filled with zeros to a multiple of 8 bytes
-    table_at xxh3-64 of each extent (with its filling) and of the ids; then xxh3-64 of the header's checksum and this table
+    table_at checksums of each extent and of the ids
     end_at   end mark
 
-All numbers are little-endian; K and V are the raw stored dtype, keys after RoPE. Every byte of the file is covered by a checksum
-or compared with a fixed value, and the file says all that is needed to find its place in a chain.
+All numbers are little-endian; K and V are the raw stored dtype, keys after RoPE. The file says all that is needed to find its place
+in a chain.
 """
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,15 +20,13 @@ import numpy.typing as npt
 import xxhash
 from blake3 import blake3
 
-MAGIC = b"LSHELFKV"
-END_MARK = b"LSHELFND"
+from engine.store.frame import PAGE, Extent, Form, Sums, filled, pack_front, parse_front, parse_table, table_bytes
+
 VERSION = 1
-PAGE = 4096
+FORM = Form("segment", magic=b"LSHELFKV", end=b"LSHELFND", version=VERSION)
 LONGEST = 1024  # tokens of one segment
 ITEM_BYTES = {"bfloat16": 2, "float32": 4}
 
-_FIXED = struct.Struct("<8sIIQQ")  # magic, version, JSON bytes, file size, checksum
-_CHECKED_FROM = _FIXED.size
 _IDENTITY = b"longshelf segment 1\0"
 
 Ids = npt.NDArray[np.int32]
@@ -102,22 +98,20 @@ class Layout:
     stride: int
     ids_at: int
     table_at: int
-    end_at: int
     size: int
 
     @staticmethod
     def of(header: SegmentHeader) -> Layout:
         extents = header.layers * 2
         extent_bytes = header.kv_heads * header.tokens * header.head_dim * ITEM_BYTES[header.dtype]
-        stride = _filled(extent_bytes, PAGE)
+        stride = filled(extent_bytes)
         ids_at = PAGE + extents * stride
-        table_at = ids_at + _filled(header.tokens * 4, 8)
-        end_at = table_at + 8 * (extents + 2)
-        return Layout(extents, extent_bytes, stride, ids_at, table_at, end_at, end_at + len(END_MARK))
+        table_at = ids_at + filled(header.tokens * 4, 8)
+        return Layout(extents, extent_bytes, stride, ids_at, table_at, table_at + table_bytes(extents + 1))
 
-
-def _filled(count: int, to: int) -> int:
-    return -(-count // to) * to
+    def places(self) -> list[Extent]:
+        """Extent 2 x layer + (0 for K, 1 for V)."""
+        return [Extent(PAGE + number * self.stride, self.extent_bytes, self.stride) for number in range(self.extents)]
 
 
 def pack_header(header: SegmentHeader, digest: str) -> bytes:
@@ -139,27 +133,16 @@ def pack_header(header: SegmentHeader, digest: str) -> bytes:
         "table_at": layout.table_at,
         "provenance": dict(header.provenance),
     }
-    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    if len(text) > PAGE - _FIXED.size:
-        raise ValueError(f"the header takes {len(text)} bytes: the provenance is too long")
-    rest = text.ljust(PAGE - _FIXED.size, b"\0")
-    start = struct.pack("<8sIIQ", MAGIC, VERSION, len(text), layout.size)
-    return start + struct.pack("<Q", xxhash.xxh3_64_intdigest(start + rest)) + rest
+    page = pack_front(FORM, fields, layout.size - PAGE)
+    if len(page) > PAGE:
+        raise ValueError(f"the header takes {len(page)} bytes: the provenance is too long")
+    return page
 
 
 def parse_header(page: bytes) -> tuple[SegmentHeader, str]:
     """The header and the digest it names. Raises ValueError saying what is wrong with the 4 KiB."""
-    if len(page) < PAGE:
-        raise ValueError("it is shorter than a header")
-    magic, version, length, size, checksum = _FIXED.unpack_from(page)
-    if magic != MAGIC:
-        raise ValueError("it is not a segment file")
-    if version > VERSION:
-        raise ValueError(f"its format, version {version}, is newer than this program")
-    if version != VERSION or xxhash.xxh3_64_intdigest(page[:24] + page[_CHECKED_FROM:PAGE]) != checksum:
-        raise ValueError("its header fails the checksum")
+    fields, size = parse_front(FORM, page)
     try:
-        fields = json.loads(page[_CHECKED_FROM : _CHECKED_FROM + length])
         names = ("namespace", "parent", "start", "tokens", "layers", "kv_heads", "head_dim", "dtype", "provenance")
         header = SegmentHeader(**{name: fields[name] for name in names})
         digest = str(fields["digest"])
@@ -170,21 +153,16 @@ def parse_header(page: bytes) -> tuple[SegmentHeader, str]:
     return header, digest
 
 
-def table_checksum(header_page: bytes, table: bytes) -> int:
-    """Binds the table of checksums to this header, so that parts of two files never pass as one."""
-    return xxhash.xxh3_64_intdigest(header_page[24:32] + table)
+def pack_ids(header: SegmentHeader, ids: Ids) -> bytes:
+    """The token ids as they stand behind the extents."""
+    return ids.tobytes().ljust(filled(header.tokens * 4, 8), b"\0")
 
 
-def unpack_tail(header: SegmentHeader, header_page: bytes, tail: bytes) -> tuple[Ids, npt.NDArray[np.uint64]]:
+def unpack_tail(header: SegmentHeader, page: bytes, tail: bytes) -> tuple[Ids, Sums]:
     """Token ids and the checksums of the extents from the bytes behind the extents. Raises ValueError saying what is wrong."""
     layout = Layout.of(header)
-    table_at, end_at = layout.table_at - layout.ids_at, layout.end_at - layout.ids_at
-    if tail[end_at:] != END_MARK:
-        raise ValueError("its end mark is missing")
-    table = tail[table_at : end_at - 8]
-    if table_checksum(header_page, table) != int.from_bytes(tail[end_at - 8 : end_at], "little"):
-        raise ValueError("its table of checksums is damaged")
-    sums = np.frombuffer(table, dtype="<u8")
-    if xxhash.xxh3_64_intdigest(tail[:table_at]) != int(sums[-1]):
+    ids = tail[: layout.table_at - layout.ids_at]
+    sums = parse_table(FORM, page, tail[len(ids) :])
+    if xxhash.xxh3_64_intdigest(ids) != int(sums[-1]):
         raise ValueError("its token ids fail the checksum")
     return np.frombuffer(tail, dtype="<i4", count=header.tokens), sums[:-1]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.store.format import PAGE, Layout, SegmentHeader, pack_header, parse_header, segment_digest
+from engine.store.format import Layout, SegmentHeader, pack_header, parse_header, segment_digest
+from engine.store.frame import PAGE
 from tests.engine.store.pieces import NAMESPACE, header, ids
 
 

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from engine.errors import LongshelfError
-from engine.store.format import END_MARK, PAGE, Layout
+from engine.store.format import FORM, Layout
+from engine.store.frame import PAGE
 from engine.store.store import Store
 from tests.engine.store.pieces import header, ids, kv
 
@@ -143,7 +144,7 @@ def test_a_file_of_another_length_is_refused_before_it_is_mapped(store: Store) -
     digest = add(store)
     path = store.path(digest)
     whole = path.read_bytes()
-    for length in (0, 1, 24, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, len(whole) - len(END_MARK), len(whole) - 1):
+    for length in (0, 1, 24, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, len(whole) - len(FORM.end), len(whole) - 1):
         path.write_bytes(whole[:length])
         assert kind_of_opening(store, digest) == "segment_damaged", f"{length} bytes"
     path.write_bytes(whole + b"\0")
