@@ -31,7 +31,7 @@ class Home:
     def open(self) -> Home:
         """Create what is missing. Raises LongshelfError("home") if the folder can't be made or written."""
         try:
-            for folder in (self.root, self.models, self.segments, self.cache):
+            for folder in (self.root, self.models, self.segments, self.sidecars, self.cache):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not self.tag.exists():
                 self.tag.write_text(CACHEDIR_TAG, encoding="ascii")
@@ -54,6 +54,11 @@ class Home:
     def segments(self) -> Path:
         """KV segments: the store."""
         return self.root / "segments"
+
+    @property
+    def sidecars(self) -> Path:
+        """What was made of segments and can be made again; always safe to delete."""
+        return self.root / "sidecars"
 
     @property
     def catalog(self) -> Path:

@@ -17,13 +17,14 @@ _STAGES = (
     rf"(texts|chats)/{_RECORD}",
     r"catalog\.(backup|before-\w+)\.db",
     r"catalog\.db([-.](wal|shm|journal|lost-wal|damaged-[-\w]+))?",  # before the memory: nothing ever points to what is gone
+    r"sidecars/[0-9a-f]{2}/[0-9a-f]{64}\.sidecar",
     r"segments/[0-9a-f]{2}/[0-9a-f]{64}\.kv",
     r"models/(current|\.lock)",
     r"settings\.json|ballast|CACHEDIR\.TAG|writer\.lock|engine\.sock|(engine|window)\.log(\.\d)?|window\.(ini|ini\.lock|sock)",
 )
 """Names of our files, in the order in which they go."""
 
-_FOLDERS = ("texts", "chats", "segments", "models", "cache")
+_FOLDERS = ("texts", "chats", "segments", "sidecars", "models", "cache")
 _CARD = "model.json"
 
 

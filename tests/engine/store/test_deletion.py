@@ -28,6 +28,7 @@ OURS = (
     "texts/ab12cd34.json.damaged",
     "chats/ab12cd34.json",
     "segments/ab/" + "ab" * 32 + ".kv",
+    "sidecars/ab/" + "ab" * 32 + ".sidecar",
     "models/current",
     "models/mine/model.json",
     "models/mine/model.safetensors",
@@ -44,6 +45,7 @@ THEIRS = (
     "texts/ab12cd34.txt",
     "models/ship/hull.stl",
     "segments/ab/song.kv",
+    "sidecars/ab/engine.sidecar",
     "photos/ab/one.jpg",
 )
 
