@@ -58,7 +58,8 @@ def _gc(options: Namespace, session: Session) -> dict[str, Any]:
     down_to = None if options.down_to is None else bytes_of(options.down_to)
     result = session.call("gc", {"down_to": down_to, "forget": options.forget})
     session.output.say(
-        f"{result['segments']} segments, {result['joins']} stored combinations and {result['temporaries']} temporary files removed;"
+        f"{result['segments']} segments, {result['sidecars']} sidecars, {result['joins']} stored combinations"
+        f" and {result['temporaries']} temporary files removed;"
         f" {size(result['bytes'])} freed, {size(result['bytes_used'])} kept."
     )
     for document in result["forgotten"]:

@@ -52,6 +52,7 @@ def examine(
     problems += _in_documents(library, deep)
     problems += _in_chats(library, deep)
     problems += _in_segments(library, deep, stop, progress)
+    problems += _in_sidecars(library, deep, stop)
     problems += _left_over(library)
     return problems
 
@@ -146,6 +147,8 @@ def _in_segments(library: Library, deep: bool, stop: Callable[[], bool], progres
 _CAUSES = {
     "segment_missing": "The file was removed by another program.",
     "segment_damaged": "A disk fault, or another program wrote into the file.",
+    "sidecar_missing": "The file was removed by another program.",
+    "sidecar_damaged": "A disk fault, or another program wrote into the file.",
 }
 
 
@@ -162,6 +165,21 @@ def _fault(library: Library, digest: str, size: int, deep: bool, present: bool) 
             raise
         return error
     return None
+
+
+def _in_sidecars(library: Library, deep: bool, stop: Callable[[], bool]) -> Iterator[Problem]:
+    for row in library.sidecars.all():
+        if stop():
+            raise Stopped
+        try:
+            library.sidecars.check(row, deep)
+        except LongshelfError as error:
+            if error.kind not in _CAUSES:
+                raise
+            yield Problem(error.kind, error.message, _CAUSES[error.kind], error.hint, row.digest)
+    for digest in library.sidecars.without_row():
+        what = f"Sidecar {digest[:12]} belongs to nothing that is remembered."
+        yield Problem("sidecar_orphan", what, "The program was killed while it was kept or removed.", _REPAIR, digest)
 
 
 def _whose(library: Library, digest: str) -> str:

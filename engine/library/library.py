@@ -21,9 +21,11 @@ from engine.library.losses import Losses
 from engine.library.memory import Memory
 from engine.library.parts import Parts
 from engine.library.search import Search
+from engine.library.sidecars import Sidecars
 from engine.library.texts import TextRecord, Texts
 from engine.library.transcripts import Transcripts
 from engine.store import durable
+from engine.store.sidecars import SidecarStore
 from engine.store.store import Store
 
 # What a reader decided about a file stands whatever is remembered.
@@ -48,7 +50,7 @@ class Settled:
 
 
 class Library:
-    """Rows (documents, parts, joins, jobs, chats, counters), search, and memory: segments with their rows.
+    """Rows (documents, parts, joins, jobs, chats, counters), search, and memory: segments and sidecars with their rows.
 
     Any number of processes may open a home's library and read; only the holder of the home's writer lock may change it.
     """
@@ -67,7 +69,8 @@ class Library:
         self.jobs = Jobs(catalog)
         self.chats = Chats(catalog, self.transcripts)
         self.search = Search(catalog)
-        self.memory = Memory(catalog, self.store, self.texts, self.parts, self.joins, self.counters)
+        self.sidecars = Sidecars(catalog, SidecarStore(home.sidecars, floor))
+        self.memory = Memory(catalog, self.store, self.texts, self.parts, self.joins, self.counters, self.sidecars)
 
     @staticmethod
     def open(home: Home, floor: int | None = None) -> Library:
@@ -106,7 +109,8 @@ class Library:
     def temporaries(self) -> list[Path]:
         """Files a killed process was still writing. Only for the holder of the writer lock: they may be another's work otherwise."""
         beside_catalog = [path for path in self.home.root.iterdir() if durable.is_abandoned(path)]
-        return [*beside_catalog, *self.texts.temporaries(), *self.transcripts.temporaries(), *self.store.temporaries()]
+        kept = (self.texts, self.transcripts, self.store, self.sidecars.store)
+        return [*beside_catalog, *(path for files in kept for path in files.temporaries())]
 
     def sweep_temporaries(self) -> int:
         """Remove them; returns how many."""

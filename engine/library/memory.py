@@ -25,6 +25,7 @@ from engine.library.catalog import Catalog
 from engine.library.counters import TOKENS_PREFILLED, Counters
 from engine.library.joins import Join, Joins
 from engine.library.parts import Part, Parts, SegmentRow
+from engine.library.sidecars import Sidecars
 from engine.library.texts import TextRecord, Texts
 from engine.store.format import Ids, SegmentHeader
 from engine.store.store import Store
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Freed:
-    """What removing gave back: files and bytes of segments."""
+    """What removing gave back. bytes: of segments and of what was made of them."""
 
     segments: int
     bytes: int
@@ -46,13 +47,16 @@ class Freed:
 class Memory:
     """Remember and forget. `kv` and what `remember…` raises: see Store.commit."""
 
-    def __init__(self, catalog: Catalog, store: Store, texts: Texts, parts: Parts, joins: Joins, counters: Counters) -> None:
+    def __init__(
+        self, catalog: Catalog, store: Store, texts: Texts, parts: Parts, joins: Joins, counters: Counters, sidecars: Sidecars
+    ) -> None:
         self.store = store
         self._catalog = catalog
         self._texts = texts
         self._parts = parts
         self._joins = joins
         self._counters = counters
+        self._sidecars = sidecars
         self.lock = threading.RLock()  # taken before a transaction, never inside one that another thread could wait for
 
     def remember(self, part_id: int, header: SegmentHeader, ids: Sequence[int] | Ids, kv: KV, prefilled: int) -> Part:
@@ -213,6 +217,7 @@ class Memory:
                 if error is None:
                     with self._catalog.transaction() as db:
                         db.execute("DELETE FROM removals WHERE id = ?", [removal["id"]])
+            self._sidecars.sweep()
             if failed is not None:
                 raise failed
             return len(removals)
@@ -244,9 +249,12 @@ class Memory:
             return freed
 
     def _let_go(self, digests: Sequence[str], document_id: str | None = None) -> Freed:
-        """Inside a transaction: remove the segments' rows and note that their files (and the text's) are to go."""
+        """Inside a transaction: remove the segments' rows and note that their files (and the text's) are to go.
+
+        What was made of them goes with them.
+        """
         with self._catalog.transaction() as db:
-            total = 0
+            total = self._sidecars.let_go(digests)
             for digest in digests:
                 row = db.execute("DELETE FROM segments WHERE digest = ? RETURNING bytes", [digest]).fetchone()
                 total += int(row[0]) if row else 0

@@ -42,6 +42,9 @@ def repair(library: Library, problems: Sequence[Problem]) -> list[Repair]:
         "segment_missing": _lose_segment,
         "segment_damaged": _lose_segment,
         "segment_orphan": _remove_segment,
+        "sidecar_missing": _drop_sidecar,
+        "sidecar_damaged": _drop_sidecar,
+        "sidecar_orphan": _drop_sidecar,
         "temporary_file": _remove_file,
         "removal_unfinished": _finish_removal,
     }
@@ -141,6 +144,11 @@ def _lose_segment(library: Library, subject: str) -> str:
 def _remove_segment(library: Library, subject: str) -> str:
     library.store.remove(subject)
     return "The file was removed."
+
+
+def _drop_sidecar(library: Library, subject: str) -> str:
+    library.sidecars.drop(subject)
+    return "It was removed; it is made again when it is needed."
 
 
 def _remove_file(library: Library, subject: str) -> str:

@@ -270,3 +270,34 @@ def m008_losses(db: Database) -> None:
         "CREATE TABLE losses (digest TEXT PRIMARY KEY REFERENCES segments (digest) ON DELETE CASCADE,"
         " nats REAL NOT NULL, count INTEGER NOT NULL, letters INTEGER NOT NULL) STRICT"
     )
+
+
+@migrations()
+def m009_sidecars(db: Database) -> None:
+    """What was made of segments and can be made of them again, such as parts quickly joined: found by what it derives from and how.
+
+    It is nothing without any one of its segments, so it goes with the first that goes. It keeps none of them: they may go.
+    """
+    db.executescript(
+        """
+        CREATE TABLE sidecars (
+            digest TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            builder INTEGER NOT NULL,
+            namespace TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            created_at REAL NOT NULL,
+            last_used REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE sidecar_sources (
+            sidecar TEXT NOT NULL REFERENCES sidecars (digest) ON DELETE CASCADE,
+            ordinal INTEGER NOT NULL,
+            segment TEXT NOT NULL REFERENCES segments (digest) ON DELETE CASCADE,
+            PRIMARY KEY (sidecar, ordinal)
+        ) STRICT;
+        CREATE INDEX sidecar_sources_segment ON sidecar_sources (segment);
+        CREATE TRIGGER sidecar_sources_gone AFTER DELETE ON sidecar_sources BEGIN
+            DELETE FROM sidecars WHERE digest = old.sidecar;
+        END;
+        """
+    )

@@ -1,7 +1,8 @@
 """Giving room back: what of the remembered goes first when it takes more than it may.
 
-Stored combinations of documents go first, the one unused for longest before the others: a question makes them again by itself. Then
-whole documents' memory, likewise, but only with leave: their text stays, and reading it again takes time.
+Sidecars go first, the one unused for longest before the others: what they were made of is still there. Then stored combinations of
+documents, likewise: a question makes them again by itself. Then whole documents' memory, but only with leave: their text stays, and
+reading it again takes time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,19 @@ class Candidate:
 def used(library: Library) -> int:
     """Bytes of everything remembered."""
     row = library.catalog.row("SELECT coalesce(sum(bytes), 0) AS bytes FROM segments")
-    return int(row["bytes"]) if row else 0
+    return (int(row["bytes"]) if row else 0) + library.sidecars.bytes()
+
+
+def give_up_sidecars(library: Library, most: int) -> int:
+    """Drop sidecars until everything takes at most `most` bytes; returns how many went."""
+    surplus, count = used(library) - most, 0
+    for row in library.sidecars.all():
+        if surplus <= 0:
+            break
+        library.sidecars.drop(row.digest)
+        surplus -= row.bytes
+        count += 1
+    return count
 
 
 def give_up_joins(library: Library, most: int, keep: int | None = None) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import blake3
 
-from engine.model.installed import InstalledModel
+from engine.errors import LongshelfError
+from engine.model.installed import InstalledModel, Models
 from engine.store.format import VERSION
 
 
@@ -12,3 +15,12 @@ def namespace(installed: InstalledModel) -> str:
     """Identity of what K and V depend on beside the tokens: weights by content, config, stored dtype, layout. blake3 hex."""
     parts = (installed.card.weights_digest, installed.config.identity, "bfloat16", str(VERSION))
     return blake3.blake3("\n".join(parts).encode()).hexdigest()
+
+
+def namespaces(models: Models) -> set[str]:
+    """Those of all installed models that can be used."""
+    found = set()
+    for name in models.names():
+        with suppress(LongshelfError):
+            found.add(namespace(models.open(name)))
+    return found

@@ -23,11 +23,13 @@ def limit(shelf: Shelf) -> int:
 
 
 def make(shelf: Shelf, needed: int, keep: int | None = None) -> None:
-    """Make room for `needed` bytes more, giving up stored combinations (but `keep`), on the model thread, where none is being made.
+    """Make room for `needed` bytes more, giving up sidecars and stored combinations (but `keep`), on the model thread, where none is
+    being made.
 
     Raises LongshelfError("limit") where that isn't enough, and ("disk_full").
     """
     most = limit(shelf)
+    room.give_up_sidecars(shelf.library, most - needed)
     room.give_up_joins(shelf.library, most - needed, keep)
     taken = room.used(shelf.library)
     if taken + needed > most:
@@ -39,6 +41,15 @@ def make(shelf: Shelf, needed: int, keep: int | None = None) -> None:
             " (`longshelf settings limit SIZE`).",
         )
     space.require(shelf.home.segments, needed)
+
+
+def spare(shelf: Shelf, needed: int) -> bool:
+    """Make room for a sidecar of `needed` bytes, for which nothing but other sidecars is given up; says whether there is."""
+    library, most = shelf.library, limit(shelf) - needed
+    if room.used(library) - library.sidecars.bytes() > most:
+        return False
+    room.give_up_sidecars(library, most)
+    return True
 
 
 def forget(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
@@ -57,11 +68,13 @@ def gc(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     before = room.used(library)
     freed = shelf.model_thread.run(library.memory.collect)
     most = limit(shelf) if params.get("down_to") is None else int(params["down_to"])
+    sidecars = shelf.model_thread.run(lambda: room.give_up_sidecars(library, most))
     joins = shelf.model_thread.run(lambda: room.give_up_joins(library, most))
     forgotten = _forget_down_to(shelf, most) if params.get("forget") else []
     taken = room.used(library)
     return {
         "segments": freed.segments,
+        "sidecars": sidecars,
         "joins": joins,
         "forgotten": forgotten,
         "would_forget": [] if params.get("forget") else _would_forget(library, taken - most),

@@ -64,7 +64,7 @@ def doctor(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         "repaired": repaired,
         "rebuilt": rebuilt,
         "tokens_prefilled_total": counters.get(TOKENS_PREFILLED, 0),
-        "bytes_used": library.store.usage(),
+        "bytes_used": library.store.usage() + library.sidecars.store.usage(),
         **disk,
     }
 
@@ -115,6 +115,7 @@ def paths(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
         "home": home.root,
         "models": home.models,
         "segments": home.segments,
+        "sidecars": home.sidecars,
         "catalog": home.catalog,
         "texts": home.texts,
         "chats": home.chats,

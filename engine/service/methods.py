@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,8 +83,12 @@ def models_use(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
 
 def models_remove(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
+    from engine.model.identity import namespaces
+
     shelf.models.remove(params["name"])
     shelf.unload()
+    with suppress(LongshelfError):  # a damaged catalog, say: they go when room is made
+        shelf.library.sidecars.drop_other_models(namespaces(shelf.models))
     return _models_changed(shelf, params["name"])
 
 

@@ -10,6 +10,7 @@ from engine.library.checkup import Problem, examine
 from engine.library.library import Library
 from engine.library.mending import repair
 from tests.engine.library.shelf import PREAMBLE_DIGEST, Piece, abandon, add_and_remember, flip, pieces, remember
+from tests.engine.library.test_sidecars import DATA, keep, made_of
 from tests.engine.store.pieces import header, kv
 
 ONE, TWO = "It was a bright cold day", "in April"
@@ -101,11 +102,53 @@ def test_files_that_belong_to_nothing_are_removed_and_those_a_part_expects_are_l
     assert library.store.has(waiting.digest)
 
 
+def test_a_sidecar_that_is_missing_or_cut_is_found_by_the_quick_check_and_dropped(library: Library) -> None:
+    add_and_remember(library, ONE, TWO)
+    library.sidecars.store.path(keep(library, ONE, TWO)).unlink()
+    path = library.sidecars.store.path(keep(library, ONE))
+    path.write_bytes(path.read_bytes()[:5000])
+    assert sorted(kinds(library)) == ["sidecar_damaged", "sidecar_missing"]
+    mend(library)
+    assert library.sidecars.all() == []
+
+
+@pytest.mark.parametrize("at", [50, 5000, -20, -1])
+def test_a_flipped_byte_of_a_sidecar_is_found_by_the_deep_check_and_only_that_is_dropped(library: Library, at: int) -> None:
+    row = add_and_remember(library, ONE, TWO)
+    kept = keep(library, TWO)
+    flip(library.sidecars.store.path(keep(library, ONE, TWO)), at)
+    assert kinds(library) == []
+    assert kinds(library, deep=True) == ["sidecar_damaged"]
+    mend(library, deep=True)
+    assert [left.digest for left in library.sidecars.all()] == [kept]
+    assert library.documents.get(row.id).state == "ready"
+
+
+def test_a_row_that_says_something_else_than_its_sidecar_is_dropped_with_it(library: Library) -> None:
+    add_and_remember(library, ONE, TWO)
+    keep(library, ONE, TWO)
+    with library.catalog.transaction() as db:
+        db.execute("UPDATE sidecar_sources SET segment = ? WHERE ordinal = 0", [PREAMBLE_DIGEST])
+    assert kinds(library) == []
+    assert kinds(library, deep=True) == ["sidecar_damaged"]
+    mend(library, deep=True)
+    assert library.sidecars.store.usage() == 0
+
+
+def test_a_sidecar_that_belongs_to_nothing_is_removed(library: Library) -> None:
+    add_and_remember(library, ONE)
+    library.sidecars.store.commit(made_of(ONE), [DATA])
+    assert kinds(library) == ["sidecar_orphan"]
+    mend(library)
+    assert library.sidecars.store.usage() == 0
+
+
 def test_files_never_finished_are_removed(library: Library) -> None:
     add_and_remember(library, ONE)
-    for folder in (library.home.root, library.texts.folder, library.store.path(pieces(ONE)[0].digest).parent):
+    places = [library.store.path(pieces(ONE)[0].digest).parent, library.sidecars.store.path(keep(library, ONE)).parent]
+    for folder in (library.home.root, library.texts.folder, *places):
         abandon(folder)
-    assert kinds(library) == ["temporary_file"] * 3
+    assert kinds(library) == ["temporary_file"] * 4
     mend(library)
 
 

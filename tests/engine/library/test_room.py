@@ -7,6 +7,7 @@ from engine.library.library import Library
 from engine.store.format import Layout
 from tests.engine.library.shelf import MODEL, add_and_remember, new
 from tests.engine.library.test_joins import joined
+from tests.engine.library.test_sidecars import keep
 from tests.engine.store.pieces import NAMESPACE, kv
 
 ONE, TWO = "It was a bright cold day", "in April"
@@ -16,10 +17,25 @@ def use(library: Library, document_id: str) -> None:
     library.parts.touch(digest for part in library.parts.of(document_id) for digest in library.parts.segments(part.id))
 
 
-def test_what_is_used_is_the_sum_of_all_segments(library: Library) -> None:
+def test_what_is_used_is_the_sum_of_all_segments_and_sidecars(library: Library) -> None:
     assert room.used(library) == 0
     add_and_remember(library, ONE, TWO)
     assert room.used(library) == library.store.usage()
+    keep(library, ONE, TWO)
+    assert room.used(library) == library.store.usage() + library.sidecars.store.usage() > library.store.usage()
+
+
+def test_sidecars_go_one_by_one_the_one_unused_for_longest_first(library: Library) -> None:
+    add_and_remember(library, ONE, TWO)
+    first, second, third = keep(library, ONE), keep(library, TWO), keep(library, ONE, TWO)
+    library.sidecars.find(first)
+    total = room.used(library)
+    assert room.give_up_sidecars(library, most=total) == 0
+    assert room.give_up_sidecars(library, most=total - 1) == 1
+    assert [row.digest for row in library.sidecars.all()] == [third, first]
+    assert room.give_up_sidecars(library, most=0) == 2
+    assert room.used(library) == library.store.usage()
+    assert second not in library.sidecars.store.digests()
 
 
 def test_combinations_go_before_documents_the_one_unused_for_longest_first(library: Library) -> None:
