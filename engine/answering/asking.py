@@ -14,9 +14,10 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from engine.answering.answer import Answer, Asking, Counts
 from engine.answering.citations import Passage
 from engine.answering.prompt import Turn
-from engine.answering.reader import Answer, Asking, Counts, Reader
+from engine.answering.reader import Reader
 from engine.answering.sampling import Sampling
 from engine.answering.sources import Asked, Source, asked_documents, of_library, places
 from engine.documents.document import Document

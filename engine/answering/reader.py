@@ -9,19 +9,18 @@ answers by itself and one answer is made of what they said. Everything here runs
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
-from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from engine.answering.answer import Answer, Asking, Counts
 from engine.answering.choosing import likelihood
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
 from engine.answering.joining import quick_join
-from engine.answering.prompt import Prompt, Prompts, Turn
+from engine.answering.prompt import Prompt, Prompts
 from engine.answering.routing import Routed, route
-from engine.answering.sampling import Chooser, Sampler, Sampling
+from engine.answering.sampling import Chooser, Sampler
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
 from engine.answering.support import Evidence, coverage, rule_of
 from engine.attention.exact import Exact
@@ -33,55 +32,6 @@ from engine.reading.rows import stored_document
 
 if TYPE_CHECKING:
     from engine.shelf import Shelf
-
-
-@dataclass(frozen=True)
-class Asking:
-    """What was asked, and how it is to be answered. parts: "auto", "all" or part numbers from 1.
-
-    emit(event, data) tells whoever asked; stop ends the answer at the next layer.
-    """
-
-    question: str
-    history: tuple[Turn, ...]
-    sampling: Sampling
-    max_tokens: int
-    parts: str | tuple[int, ...]
-    everything: bool
-    emit: Callable[[str, dict[str, Any]], None]
-    stop: Event
-
-
-@dataclass
-class Counts:
-    """What one question cost and read; the numbers of the result."""
-
-    document_tokens_prefilled: int = 0
-    prompt_tokens_prefilled: int = 0
-    reused_tokens: int = 0
-    routing_tokens: int = 0
-    routing_bytes: int = 0
-    kv_bytes_read: int = 0
-    load_s: float = 0.0
-    routing_s: float = 0.0
-    ttft_s: float = 0.0
-    decode_s: float = 0.0
-
-
-@dataclass
-class Answer:
-    """What one reading gave: the text, where in the sources it comes from, and how well they support it.
-
-    approximate: it was read from parts that know nothing of one another.
-    """
-
-    generated: Generated
-    sources: tuple[Source, ...]
-    cited: list[tuple[Source, Passage]] = field(default_factory=list)
-    evidence: Evidence = field(default_factory=Evidence)
-    support: float = 0.0
-    supported: bool = False
-    approximate: bool = False
 
 
 class Reader:

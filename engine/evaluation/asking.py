@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from engine.answering.answer import Asking, Counts
 from engine.answering.asking import MAX_TOKENS
-from engine.answering.reader import Asking, Counts, Reader
+from engine.answering.reader import Reader
 from engine.answering.sampling import Sampling
 from engine.answering.sources import Source, asked_documents
 from engine.evaluation import corpus

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from engine.answering.answer import Answer
 from engine.answering.citations import Passage
-from engine.answering.reader import Answer
 from engine.evaluation.asking import Dictated, Examined, contains, holds
 from engine.evaluation.corpus import Question
 from engine.library.documents import DocumentRow

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from engine.answering.reader import Answer, Reader
+from engine.answering.answer import Answer
+from engine.answering.reader import Reader
 from engine.answering.sources import Source
 from engine.evaluation.asking import Examined, contains
 

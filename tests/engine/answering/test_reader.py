@@ -7,8 +7,9 @@ from threading import Event
 
 import pytest
 
+from engine.answering.answer import Asking, Counts
 from engine.answering.joining import ANEW
-from engine.answering.reader import Asking, Counts, Reader
+from engine.answering.reader import Reader
 from engine.answering.sampling import Sampling
 from engine.answering.sources import asked_documents
 from engine.shelf import Shelf
