@@ -17,7 +17,6 @@ from engine.answering.answer import Answer, Asking, Counts
 from engine.answering.choosing import likelihood
 from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
-from engine.answering.joining import quick_join
 from engine.answering.prompt import Prompt, Prompts
 from engine.answering.routing import Routed, route
 from engine.answering.sampling import Chooser, Sampler
@@ -82,10 +81,9 @@ class Reader:
 
         Raises LongshelfError("too_long") where they don't fit the window together.
         """
-        chains = [self.chains.of(source) for source in sources]
-        behind, computed = quick_join(self.model, self.chains.preamble, chains, self._before_layer)
-        answer = self._answer(behind, sources)
-        self.chains.count(computed)
+        chain, made = self.chains.quickly_joined(sources)
+        answer = self._answer(chain, sources)
+        self.chains.keep(made)
         answer.approximate = True
         return answer
 

@@ -1,16 +1,19 @@
 """What a question is read from: the documents asked, their finished parts, and the chains behind which it is put.
 
 A chain is opened in place and every byte of it checked before its first use. A piece that turns out lost is taken out and computed
-again from the kept text, which is the only way that a question makes the model read a document.
+again from the kept text. Beside joins, that is the only way in which a question makes the model read a document.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from engine.answering.joining import Link, kept_runs, link_recipe, make_link
+from engine.attention.sequence import KV
 from engine.documents.document import Document
 from engine.errors import LongshelfError
 from engine.library.counters import TOKENS_PREFILLED
@@ -24,6 +27,7 @@ from engine.reading.rows import estimate_bytes, stored_document
 if TYPE_CHECKING:
     from engine.shelf import Shelf
 
+log = logging.getLogger("longshelf")
 
 PROPOSED = 20
 """Documents of a whole library that are looked at closely; full text picks them."""
@@ -150,6 +154,34 @@ class Chains:
         chain = remember_join(model, library, join.id, chain, behind, self._watcher)
         library.joins.touch(join.id)
         return chain
+
+    def quickly_joined(self, sources: Sequence[Source]) -> tuple[tuple[KV, ...], list[Link]]:
+        """The parts put behind one another in this order without reading them again; and what was made for that, which `keep` keeps.
+
+        What was kept before is mapped from the disk.
+        """
+        chains = [self.of(source) for source in sources]
+        joined: list[KV] = list(chains[0].segments)
+        made: list[Link] = []
+        for last, chain in enumerate(chains[1:], 1):
+            recipe = link_recipe(self._model, self.preamble, chains[: last + 1])
+            if (kept := self._shelf.library.sidecars.find(recipe.digest)) is not None:
+                joined += kept_runs(kept)
+                continue
+            made.append(make_link(self._model, self.preamble, recipe, chain, joined, self._watcher.before_layer))
+            self.count(made[-1].computed)
+            joined += made[-1].runs
+        return tuple(joined), made
+
+    def keep(self, links: Sequence[Link]) -> None:
+        """Keep what was made for a quick join, where there is room for it. Where it can't be kept it is made again by the next question."""
+        for link in links:
+            header = link.header(self._model)
+            try:
+                if room.spare(self._shelf, header.size):
+                    self._shelf.library.sidecars.keep(header, [run.kv for run in link.runs])
+            except LongshelfError as error:
+                log.info("a quick join isn't kept: %s", error.message)
 
     def _read_again(self, source: Source) -> None:
         document = stored_document(self._shelf, source.row)

@@ -42,6 +42,15 @@ def test_passages_of_joined_parts_lie_in_their_own_parts(reader: Reader) -> None
         assert source.part.start <= passage.start < passage.end <= source.part.end
 
 
+def test_a_second_question_to_the_same_parts_computes_none_of_their_tokens(tiny_shelf: Shelf, tmp_path: Path) -> None:
+    document = add(tiny_shelf, book(tmp_path, 4))["id"]
+    first, second = (ask(tiny_shelf, document, parts=[2, 4, 3], max_tokens=16) for _ in range(2))
+    assert [result["document_tokens_prefilled"] for result in (first, second)] == [2 * ANEW, 0]
+    for name in ("token_ids", "citations", "support", "approximate", "parts_read"):
+        assert second[name] == first[name]
+    assert second["approximate"]
+
+
 def test_named_parts_are_joined_where_they_fit_the_window(tiny_shelf: Shelf, tmp_path: Path) -> None:
     document = add(tiny_shelf, book(tmp_path, 7))["id"]
     few = ask(tiny_shelf, document, parts=[2, 3])

@@ -93,6 +93,31 @@ def test_gc_removes_nothing_that_is_needed(shelf: Longshelf) -> None:
     assert "0 segments" in shelf("gc").out
 
 
+def test_a_quick_join_is_counted_given_up_first_and_goes_with_its_document(shelf: Longshelf) -> None:
+    asked = ("ask", "book", "Who?", "--parts", "1,2", "--max-tokens", 2, "--json")
+    before = shelf("doctor", "--json").json["bytes_used"]
+    assert [shelf(*asked).json["document_tokens_prefilled"] > 0 for _ in range(2)] == [True, False]
+    size = shelf("paths", "--json").json["sidecars"]["bytes"]
+    assert shelf("doctor", "--deep", "--json").json["bytes_used"] == before + size > before
+    done = shelf("gc", "--down-to", before, "--json").json
+    assert (done["sidecars"], done["joins"], done["would_forget"], done["bytes"], done["bytes_used"]) == (1, 0, [], size, before)
+    assert shelf(*asked).json["document_tokens_prefilled"] > 0
+    assert shelf("remove", "book", "--json").json["bytes_freed"] == before + size
+    assert not any(path.is_file() for path in shelf.home.sidecars.rglob("*"))
+
+
+def test_a_damaged_quick_join_is_told_and_removed(shelf: Longshelf) -> None:
+    asked = ("ask", "book", "Who?", "--parts", "1,2", "--max-tokens", 4, "--json")
+    whole = shelf(*asked).json
+    flip(next(shelf.home.sidecars.rglob("*.sidecar")))
+    [problem] = shelf("doctor", "--deep", "--json").json["problems"]
+    assert problem["kind"] == "sidecar_damaged"
+    assert len(shelf("doctor", "--deep", "--repair", "--json").json["repaired"]) == 1
+    again = shelf(*asked).json
+    assert (again["token_ids"], again["document_tokens_prefilled"]) == (whole["token_ids"], whole["document_tokens_prefilled"])
+    assert shelf("doctor", "--deep", "--json").json["problems"] == []
+
+
 def test_paths_tell_where_everything_lies(shelf: Longshelf) -> None:
     places = shelf("paths", "--json").json
     assert places["home"]["path"] == str(shelf.home.root)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from engine.errors import LongshelfError
+from tests.engine.books import PART, book
 from tests.engine.commands.conftest import Longshelf
 from tests.engine.model import tiny_folder, tiny_gguf
 
@@ -54,6 +55,18 @@ def test_a_model_that_can_not_be_calibrated_stays_installed(longshelf: Longshelf
     assert done.status == 0
     assert "could not be calibrated: The disk is full." in done.err
     assert "mine" in [row["name"] for row in longshelf("models", "list", "--json").json["models"]]
+
+
+def test_what_was_quickly_joined_for_a_model_goes_with_it_and_what_was_read_stays(longshelf: Longshelf, tmp_path: Path) -> None:
+    longshelf("add", book(tmp_path, 2), "--part-tokens", PART)
+    longshelf("ask", "book", "Who?", "--parts", "1,2", "--max-tokens", 2)
+    longshelf("models", "add", tiny_gguf.write(tmp_path / "Mine.gguf", tiny_gguf.tensors(1), llama__context_length=4096))
+    longshelf("models", "remove", "mine")
+    assert list(longshelf.home.sidecars.rglob("*.sidecar"))
+    longshelf("models", "remove", "tiny")
+    assert not list(longshelf.home.sidecars.rglob("*.sidecar"))
+    assert list(longshelf.home.segments.rglob("*.kv"))
+    assert longshelf("doctor", "--deep", "--json").json["problems"] == []
 
 
 @pytest.mark.parametrize("action", ["use", "remove", "fetch"])

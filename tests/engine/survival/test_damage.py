@@ -42,7 +42,7 @@ HARMS: tuple[Harm, ...] = (_flip, _flip, _flip, _cut, _zero)
 
 
 @pytest.mark.parametrize("trials", [16, pytest.param(300, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("where", ["catalog*", "segments/**/*.kv", "texts/*", "chats/*", "models/**/*.*"])
+@pytest.mark.parametrize("where", ["catalog*", "segments/**/*.kv", "sidecars/**/*.sidecar", "texts/*", "chats/*", "models/**/*.*"])
 def test_something_in_a_file_changes(stage: Stage, where: str, trials: int) -> None:
     alone(_harm_files, stage, where, trials // (1 if where == "catalog*" else 4))
 
@@ -189,7 +189,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-@pytest.mark.parametrize("gone", ["segments", "texts", "chats", "catalog.db", "cache"])
+@pytest.mark.parametrize("gone", ["segments", "sidecars", "texts", "chats", "catalog.db", "cache"])
 def test_something_is_gone(stage: Stage, gone: str) -> None:
     alone(_harm_at, stage, gone, _lose)
 

@@ -124,7 +124,7 @@ def _on_a_full_disk(stage: Stage, disk: Path, remove: tuple[str, ...]) -> None:
         assert add(shelf, book(stage.room, 8))["state"] == "ready"
     _fill_up(disk)
     asked = ["ask", "book", "Who?", "--max-tokens", "4"]
-    for words in (["list"], ["doctor", "--deep"], asked, list(remove), ["list"], ["doctor", "--deep"]):
+    for words in (["list"], ["doctor", "--deep"], asked, [*asked, "--parts", "1,2"], list(remove), ["list"], ["doctor", "--deep"]):
         assert main(["--home", str(home.root), *words]) == 0, words
     assert os.statvfs(disk).f_bavail * 4096 > 1_000_000
     with shelf_of(home) as shelf:

@@ -89,6 +89,8 @@ def _harm(stage: Stage) -> None:
     damaged = bytearray(segments[1].read_bytes())
     damaged[5000] ^= 1
     segments[1].write_bytes(damaged)
+    sidecar = next(stage.home.sidecars.rglob("*.sidecar"))
+    sidecar.write_bytes(sidecar.read_bytes()[:5000])
     next(stage.home.texts.iterdir()).unlink()
     next(stage.home.chats.iterdir()).write_text("{")
 

@@ -114,10 +114,11 @@ def read_and_ask(stage: Stage) -> Answers:
 
 
 def answers(shelf: Shelf) -> Answers:
-    """What the model says to the same questions: of a part, a document, and both documents together."""
+    """What the model says to the same questions: of a part, a document, and two parts quickly joined, which is kept then."""
     return {
         "first": ask(shelf, "first", question=QUESTION, parts=[1])["token_ids"],
         "second": ask(shelf, "second", question=QUESTION)["token_ids"],
+        "joined": ask(shelf, "first", question=QUESTION, parts=[1, 2])["token_ids"],
     }
 
 
