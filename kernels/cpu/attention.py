@@ -15,7 +15,7 @@ FEW = 16
 _DTYPES = {torch.bfloat16: 0, torch.float32: 1}
 
 
-class _Block(ctypes.Structure):
+class BlockStruct(ctypes.Structure):
     _fields_ = [
         ("k", ctypes.c_void_p),
         ("v", ctypes.c_void_p),
@@ -30,7 +30,7 @@ class _Block(ctypes.Structure):
     ]
 
 
-class _Attend(ctypes.Structure):
+class AttendCall(ctypes.Structure):
     _fields_ = [
         ("q", ctypes.c_void_p),
         ("positions", ctypes.c_void_p),
@@ -60,19 +60,31 @@ class BlockList:
 
     def __init__(self, blocks: list[Block]) -> None:
         self.blocks = blocks
-        self._structs = (_Block * max(1, len(blocks)))()
+        self._structs = (BlockStruct * max(1, len(blocks)))()
         offset = 0
-        for struct, block in zip(self._structs, blocks, strict=False):
-            if block.k.stride() != block.v.stride() or block.k.stride(2) != 1 or block.k.dtype != block.v.dtype:
-                raise ValueError("K and V of a block need equal strides and dtype, and contiguous rows")
-            struct.k, struct.v = block.k.data_ptr(), block.v.data_ptr()
-            struct.head_stride, struct.token_stride = block.k.stride(0), block.k.stride(1)
-            struct.length, struct.position = block.k.shape[1], block.position
-            struct.row_begin, struct.row_end = block.row_begin, block.row_end
-            struct.dtype, struct.key_offset = _DTYPES[block.k.dtype], offset
+        for index, block in enumerate(blocks):
+            self._structs[index] = block_struct(block, offset)
             offset += block.k.shape[1]
         self.keys = offset
         self.address = ctypes.addressof(self._structs)
+
+
+def block_struct(block: Block, key_offset: int = 0) -> BlockStruct:
+    """key_offset: where its keys stand in scores."""
+    if block.k.stride() != block.v.stride() or block.k.stride(2) != 1 or block.k.dtype != block.v.dtype:
+        raise ValueError("K and V of a block need equal strides and dtype, and contiguous rows")
+    return BlockStruct(
+        k=block.k.data_ptr(),
+        v=block.v.data_ptr(),
+        head_stride=block.k.stride(0),
+        token_stride=block.k.stride(1),
+        key_offset=key_offset,
+        length=block.k.shape[1],
+        position=block.position,
+        row_begin=block.row_begin,
+        row_end=block.row_end,
+        dtype=_DTYPES[block.k.dtype],
+    )
 
 
 def attend(
@@ -96,7 +108,7 @@ def attend(
     if native is None or dim % 16 or dim > 256 or not blocks.blocks:
         return _without_library(q, positions, blocks.blocks, scale, softcap, window, scores, score_of)
     out = torch.empty_like(q)
-    call = _Attend(
+    call = AttendCall(
         q=q.data_ptr(),
         positions=positions.data_ptr(),
         blocks=blocks.address,

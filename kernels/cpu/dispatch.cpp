@@ -1,10 +1,12 @@
 // Picks, at run time, the widest instruction set that both this library and this processor have.
 #include "attention.h"
 #include "bulk.h"
+#include "sampled.h"
 #include "weights.h"
 
 #define LONGSHELF_DECLARE(isa)           \
   void attend_##isa(const LsAttend*);    \
+  void sampled_##isa(const LsSampled*);  \
   void linear_##isa(const LsLinear*);    \
   void before_##isa(const LsBefore*);    \
   void after_##isa(const LsAfter*);      \
@@ -25,6 +27,7 @@ struct Isa {
   const char* name;
   bool runs;
   AttendFunction attend;
+  SampledFunction sampled;
   LinearFunction linear;
   BeforeFunction before;
   AfterFunction after;
@@ -35,7 +38,7 @@ struct Isa {
 };
 
 #define LONGSHELF_ISA_ROW(isa, runs) \
-  {#isa, runs, attend_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
+  {#isa, runs, attend_##isa, sampled_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
@@ -47,7 +50,7 @@ Isa* table(int* count) {
       LONGSHELF_ISA_ROW(baseline, true),
       LONGSHELF_ISA_ROW(avx2, avx2),
       LONGSHELF_ISA_ROW(avx512, avx2 && avx512),
-      LONGSHELF_ISA_ROW(avx512_bf16, avx2 && avx512 && __builtin_cpu_supports("avx512bf16")),
+      LONGSHELF_ISA_ROW(avx512_bf16, avx2 && avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni")),
   };
 #else
   static Isa all[] = {LONGSHELF_ISA_ROW(baseline, true)};
@@ -72,7 +75,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 5; }
+int ls_abi(void) { return 6; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -98,6 +101,7 @@ int ls_use_isa(const char* name) {
 }
 
 void ls_attend(const LsAttend* call) { current()->attend(call); }
+void ls_sampled(const LsSampled* call) { current()->sampled(call); }
 void ls_linear(const LsLinear* call) { current()->linear(call); }
 void ls_before(const LsBefore* call) { current()->before(call); }
 void ls_after(const LsAfter* call) { current()->after(call); }

@@ -1,0 +1,150 @@
+// Guessing logits from sketches, 16 keys at a time; `kernels/sketch.py` says what the bytes mean.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampled.h"
+#include "simd.h"
+
+namespace {
+
+constexpr int KEYS = 16;              // that stand together
+constexpr int PLANE = 64;             // bytes of a plane: 4 of each key
+constexpr int COORDINATES_MAX = 256;
+constexpr int VECTORS_OF_KEYS = KEYS / W;
+
+// acc + the products of 4 unsigned and 4 signed bytes in each lane; the unsigned ones are codes below 16.
+inline I dot4(I acc, I codes, I query) {
+#if defined(__AVX512VNNI__)
+  return (I)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)codes, (__m512i)query);
+#elif defined(__AVX512BW__)
+  __m512i pairs = _mm512_maddubs_epi16((__m512i)codes, (__m512i)query);
+  return (I)_mm512_add_epi32((__m512i)acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+#elif defined(__AVX2__)
+  __m256i pairs = _mm256_maddubs_epi16((__m256i)codes, (__m256i)query);
+  return (I)_mm256_add_epi32((__m256i)acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#else
+  for (int byte = 0; byte < 4; byte++) {
+    I code = (I)(((U)codes >> (8 * byte)) & 0xFF);
+    I factor = (I)((U)query << (24 - 8 * byte)) >> 24;
+    acc += code * factor;
+  }
+  return acc;
+#endif
+}
+
+// A query head as sketches meet it: whole numbers by fours, and what their products count.
+struct SketchQuery {
+  uint32_t fours[COORDINATES_MAX / 4];
+  float unit, offset;
+
+  // q: [dim]; map: [dim, coordinates]; the unit takes in the scale of logits.
+  void take(const float* q, const float* map, int dim, const LsSampled& s, float scale) {
+    int count = 8 * s.fours + 16 * s.twos + 32 * s.ones;
+    float exact[COORDINATES_MAX] = {};
+    for (int d = 0; d < dim; d++)
+      for (int c = 0; c < count; c++) exact[c] += q[d] * map[(size_t)d * count + c];
+    float largest = 1e-30f;
+    for (int c = 0; c < count; c++) largest = std::max(largest, std::fabs(exact[c]));
+    unit = largest / 127;
+    float middle = 0;
+    for (int c = 0; c < count; c++) {
+      int whole = (int)std::lrint(exact[c] / unit);
+      middle += whole * (c < 8 * s.fours ? 7.5f : c < 8 * s.fours + 16 * s.twos ? 1.5f : 0.5f);
+      if (c % 4 == 0) fours[c / 4] = 0;
+      fours[c / 4] |= (uint32_t)(uint8_t)(int8_t)whole << (8 * (c % 4));
+    }
+    unit *= scale;
+    offset = -middle * unit;
+  }
+};
+
+// Guessed logits of one group of keys for HEADS queries: [HEADS][KEYS].
+template <int HEADS>
+inline void guess(const uint8_t* group, const SketchQuery* queries, const LsSampled& s, float (*logits)[KEYS]) {
+  for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+    I acc[HEADS] = {};
+    const uint8_t* plane = group + part * W * 4;
+    int at = 0;
+    auto take = [&](int bits, int planes) {
+      for (int p = 0; p < planes; p++, plane += PLANE) {
+        U bytes;
+        std::memcpy(&bytes, plane, sizeof bytes);
+        uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
+        for (int shift = 0; shift < 8; shift += bits, at++) {
+          I codes = (I)((bytes >> shift) & mask);
+          for (int h = 0; h < HEADS; h++) acc[h] = dot4(acc[h], codes, (I)(queries[h].fours[at] + U{}));
+        }
+      }
+    };
+    take(4, s.fours);
+    take(2, s.twos);
+    take(1, s.ones);
+    for (int h = 0; h < HEADS; h++)
+      store(logits[h] + part * W, __builtin_convertvector(acc[h], F) * queries[h].unit + queries[h].offset);
+  }
+}
+
+inline void guess(const uint8_t* group, const SketchQuery* queries, int heads, const LsSampled& s, float (*logits)[KEYS]) {
+  switch (heads) {
+    case 1: return guess<1>(group, queries, s, logits);
+    case 2: return guess<2>(group, queries, s, logits);
+    case 3: return guess<3>(group, queries, s, logits);
+    case 4: return guess<4>(group, queries, s, logits);
+    case 5: return guess<5>(group, queries, s, logits);
+    case 6: return guess<6>(group, queries, s, logits);
+    case 7: return guess<7>(group, queries, s, logits);
+    default: return guess<8>(group, queries, s, logits);
+  }
+}
+
+// ---- draws ----
+
+// A hash of 32 bits (Wellons' lowbias32).
+inline uint32_t mix(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x7FEB352Du;
+  x = (x ^ (x >> 15)) * 0x846CA68Bu;
+  return x ^ (x >> 16);
+}
+
+// ln x for x in (0, 1), absolute error below 1e-6.
+inline F log_of(F x) {
+  U bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  I exponent = (I)(bits >> 23) - 126;
+  bits = (bits & 0x007FFFFFu) | 0x3F000000u;
+  F m;
+  std::memcpy(&m, &bits, sizeof m);  // [0.5, 1)
+  I low = m < splat(0.70710678f);
+  m = low ? m + m : m;
+  F e = __builtin_convertvector(exponent + low, F);
+  F z = m - 1.0f;
+  F p = splat(7.0376836292e-2f);
+  p = p * z - 1.1514610310e-1f;
+  p = p * z + 1.1676998740e-1f;
+  p = p * z - 1.2420140846e-1f;
+  p = p * z + 1.4249322787e-1f;
+  p = p * z - 1.6668057665e-1f;
+  p = p * z + 2.0000714765e-1f;
+  p = p * z - 2.4999993993e-1f;
+  p = p * z + 3.3333331174e-1f;
+  F square = z * z;
+  return z + (p * z * square - 0.5f * square) + e * 0.69314718f;
+}
+
+// -ln u of 16 draws: an exponential variable for each key, at these positions, from the state of (seed, row, KV head).
+inline void draw(uint32_t state, uint32_t position, float* exponentials) {
+  for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+    U key;
+    for (int lane = 0; lane < W; lane++) key[lane] = position + part * W + lane;
+    U x = key * 0x9E3779B9u + state;
+    x = (x ^ (x >> 16)) * 0x7FEB352Du;
+    x = (x ^ (x >> 15)) * 0x846CA68Bu;
+    x = x ^ (x >> 16);
+    F u = __builtin_convertvector((I)(x >> 8), F) * 0x1p-24f + 0x1p-25f;
+    store(exponentials + part * W, F{} - log_of(u));
+  }
+}
+
+}  // namespace
