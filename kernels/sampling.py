@@ -1,9 +1,10 @@
 """What sampled attention means, in plain torch: some blocks read whole, of others only keys that are drawn.
 
 A key with guessed logit g is used if g + e > t, where e is an exponential variable that the query heads of a KV head share: with
-probability min(1, exp(g - t)), and then its logit gets max(0, t - g) on top, which is 1 / that probability as a weight (Horvitz and Thompson 1952;
-threshold sampling as in Duffield, Lund and Thorup 2007). The threshold t of a head makes the expected number of keys the budget;
-it is found on a part of the groups that doesn't depend on the draws, so sums over keys stay unbiased. Certain keys are always read.
+probability min(1, exp(g - t)), and then its logit gets max(0, t - g) on top, which is 1 / that probability as a weight (Horvitz and
+Thompson 1952; threshold sampling as in Duffield, Lund and Thorup 2007). The threshold t of a head makes the expected number of keys the
+budget; it is found on a part of the groups that doesn't depend on the draws, so sums over keys stay unbiased. Certain keys are
+always read.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def _packed(codes: torch.Tensor, layout: Layout) -> torch.Tensor:
     """[Hkv, groups, 16, C] codes → [Hkv, groups, planes, 64]."""
     planes, at = [], 0
     for bits in layout.bits():
-        of_plane = codes[..., at : at + _BYTES * 8 // bits].unflatten(-1, (8 // bits, _BYTES))  # [..., 16, sets, 4]
+        of_plane = codes[..., at : at + _BYTES * 8 // bits].reshape(*codes.shape[:-1], 8 // bits, _BYTES)
         shifts = torch.arange(0, 8, bits, dtype=torch.uint8)[:, None]
         planes.append((of_plane << shifts).sum(-2, dtype=torch.uint8).flatten(-2))
         at += _BYTES * 8 // bits
@@ -96,7 +96,7 @@ def codes(sketch: torch.Tensor, layout: Layout) -> torch.Tensor:
     unpacked = []
     for plane, bits in enumerate(layout.bits()):
         shifts = torch.arange(0, 8, bits, dtype=torch.uint8)[:, None]
-        of_plane = sketch[..., plane, :].unflatten(-1, (GROUP, 1, _BYTES)) >> shifts & (2**bits - 1)
+        of_plane = sketch[..., plane, :].reshape(*sketch.shape[:2], GROUP, 1, _BYTES) >> shifts & (2**bits - 1)
         unpacked.append(of_plane.flatten(-2))
     return torch.cat(unpacked, -1).flatten(1, 2)
 
