@@ -1,14 +1,15 @@
 """What sampled attention means, in plain torch: some blocks read whole, of others only keys that are drawn.
 
-A key with guessed logit g is used if g + e > t, where e is an exponential variable that the query heads of a KV head share: with
-probability min(1, exp(g - t)), and then its logit gets max(0, t - g) on top, which is 1 / that probability as a weight (Horvitz and
-Thompson 1952; threshold sampling as in Duffield, Lund and Thorup 2007). The threshold t of a head makes the expected number of keys the
-budget; it is found on a part of the groups that doesn't depend on the draws, so sums over keys stay unbiased. Certain keys are
-always read.
+A key whose guessed logit lacks x to the threshold of a query head is used with probability p(x), about e^-x and 1 where x <= 0, and then
+its logit gets -ln p(x) on top, which is 1 / that probability as a weight (Horvitz and Thompson 1952; threshold sampling as in
+Duffield, Lund and Thorup 2007). One draw for each key and row is shared by the query heads of a KV head, so that they want the same
+rows. The threshold makes the expected number of keys about the budget; it is found on a part of the groups that doesn't depend on
+the draws, so sums over keys stay unbiased. Certain keys are always read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from kernels.sketch import GROUP, Projection, groups, guess
 CHUNK = 1024
 """Keys that a thread takes at a time: multiples of `GROUP`, counted from the start of a block."""
 
-SAMPLE = 2048
+SAMPLE = 1024
 """Keys, about, on which a threshold is found."""
 
 EVERYTHING = -1e30
@@ -89,9 +90,10 @@ def attend(
         values.append(block.v)
     for each, guessed in zip(sketched, guesses, strict=True):
         at = torch.arange(each.block.position, each.block.position + each.tokens)
-        drawn = exponentials(seed, positions, kv_heads, at)[:, :, None] > limits - guessed
+        lacking = limits - guessed
+        drawn = margins(seed, positions, kv_heads, at)[:, :, None] > lacking
         certain = each.is_certain()[None, :, None]
-        added = torch.where(certain, 0.0, torch.where(drawn, (limits - guessed).clamp_min(0), -torch.inf))
+        added = torch.where(certain, 0.0, torch.where(drawn, -probability(lacking).log(), -torch.inf))
         logits.append(_logits(grouped, each.block.k, scale, softcap) + added.to(q.dtype))
         values.append(each.block.v)
         used = drawn | certain
@@ -104,11 +106,21 @@ def attend(
     return Drawn(out.reshape(q.shape), lse.reshape(rows, heads), thresholds, read)
 
 
-def exponentials(seed: int, positions: torch.Tensor, kv_heads: int, keys: torch.Tensor) -> torch.Tensor:
-    """[N, Hkv, T]: -ln u of each key position for rows at `positions`."""
+def probability(lacking: torch.Tensor) -> torch.Tensor:
+    """p(x) of what lacks x to the threshold: e^-x with straight lines between powers of two, in float64."""
+    steps = lacking.double().clamp(0, 200) / math.log(2)
+    whole = steps.ceil()
+    return torch.exp2(-whole) * (1 + whole - steps)
+
+
+def margins(seed: int, positions: torch.Tensor, kv_heads: int, keys: torch.Tensor) -> torch.Tensor:
+    """[N, Hkv, T]: how far below the threshold a key may be and still be drawn, by rows at `positions`; more than x with p(x).
+
+    The bit pattern of a uniform number is its logarithm to base two, but for straight lines between powers of two.
+    """
     state = _mix(_mix(seed + positions.long())[:, None] + torch.arange(kv_heads))
-    u = (_mix(keys.long() * 0x9E3779B9 + state[..., None]) >> 8).double() * 2.0**-24 + 2.0**-25
-    return -u.log().float()
+    u = (_mix(keys.long() * 0x9E3779B9 + state[..., None]) >> 8).float() * 2.0**-24 + 2.0**-25
+    return (0x3F800000 - u.view(torch.int32)).float() * (math.log(2) * 2.0**-23)
 
 
 def _mix(x: torch.Tensor) -> torch.Tensor:

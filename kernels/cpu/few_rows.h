@@ -38,22 +38,26 @@ void score(const T* k, int64_t stride, int dim, float scale, const Tile& tile) {
   }
 }
 
+// N vectors of the output are held in registers at a time.
+template <typename T, int ROWS, int N>
+void gather_columns(const T* v, int64_t stride, int base, const Tile& tile, float* const* values) {
+  F acc[ROWS][N] = {};
+  for (int key = tile.any.begin; key < tile.any.end; key++) {
+    const T* row = v + key * stride + base;
+    for (int j = 0; j < N; j++) {
+      F x = load(row + j * W);
+      for (int r = 0; r < ROWS; r++) acc[r][j] += x * tile.logits[r][key];
+    }
+  }
+  for (int r = 0; r < ROWS; r++)
+    for (int j = 0; j < N; j++) store(values[r] + base + j * W, acc[r][j]);
+}
+
 template <typename T, int ROWS>
 void gather(const T* v, int64_t stride, int dim, const Tile& tile, float* const* values) {
-  constexpr int STEP = 4;  // vectors of the output held in registers at a time
-  for (int base = 0; base < dim; base += STEP * W) {
-    int vectors = std::min(STEP, (dim - base) / W);
-    F acc[ROWS][STEP] = {};
-    for (int key = tile.any.begin; key < tile.any.end; key++) {
-      const T* row = v + key * stride + base;
-      for (int j = 0; j < vectors; j++) {
-        F x = load(row + j * W);
-        for (int r = 0; r < ROWS; r++) acc[r][j] += x * tile.logits[r][key];
-      }
-    }
-    for (int r = 0; r < ROWS; r++)
-      for (int j = 0; j < vectors; j++) store(values[r] + base + j * W, acc[r][j]);
-  }
+  int base = 0;
+  for (; base + 4 * W <= dim; base += 4 * W) gather_columns<T, ROWS, 4>(v, stride, base, tile, values);
+  for (; base < dim; base += W) gather_columns<T, ROWS, 1>(v, stride, base, tile, values);
 }
 
 template <typename T, int ROWS>

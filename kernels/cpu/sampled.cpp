@@ -16,7 +16,7 @@
 namespace {
 
 constexpr int CHUNK = 1024;       // keys that one thread takes at a time
-constexpr int SAMPLE = 2048;      // keys, about, by which the threshold is found
+constexpr int SAMPLE = 1024;      // keys, about, by which the threshold is found
 constexpr int HEADS_MAX = 8;      // query heads of a KV head
 constexpr float EVERYTHING = -1e30f;
 
@@ -28,8 +28,8 @@ struct Chunk {
 // What is read of a chunk: keys, and for each query head what their logits get on top, -inf where the head didn't draw it.
 struct Chosen {
   int count = 0;
-  int32_t keys[CHUNK];
-  alignas(64) float added[HEADS_MAX][CHUNK + W];
+  int32_t keys[CHUNK + W];
+  float added[HEADS_MAX][CHUNK + W];
 };
 
 struct SampledJob {
@@ -70,50 +70,52 @@ struct SampledJob {
     return left >= KEYS ? 0xFFFF : (1u << left) - 1;
   }
 
-  // Thresholds of the group's heads: sum over keys of min(1, e^(guess - threshold)) is about the budget.
-  void find_thresholds(int row, int head, const SketchQuery* queries, std::vector<float>& sampled) const {
+  // The threshold of one query head: sum over keys of min(1, e^(guess - threshold)) is about the budget.
+  float find_threshold(int row, int head, int h, const SketchQuery& query, std::vector<float>& sampled) const {
+    int64_t seen = 0, open = 0;
     sampled.clear();
-    int64_t seen = 0;
-    alignas(64) float logits[HEADS_MAX][KEYS];
     int next = 0;
     for (const Chunk& chunk : chunks) {
       int groups = (chunk.count + KEYS - 1) / KEYS;
       for (; next < groups; next += step) {
         uint32_t uncertain = existing(chunk, next) & ~certain(chunk, head, next);
-        guess(sketch(chunk, head, next), queries, group, s, logits);
-        for (int h = 0; h < group; h++)
-          for (int key = 0; key < KEYS; key++) sampled.push_back(uncertain >> key & 1 ? logits[h][key] : NOTHING);
+        sampled.resize(sampled.size() + KEYS);
+        float* at = &sampled[sampled.size() - KEYS];
+        guess(sketch(chunk, head, next), query, s, at);
         seen += __builtin_popcount(uncertain);
+        if (uncertain != 0xFFFF)
+          for (int key = 0; key < KEYS; key++)
+            if (!(uncertain >> key & 1)) at[key] = NOTHING;
       }
       next -= groups;
+      if (!chunk.block->certain)
+        open += chunk.count;
+      else
+        for (int g = 0; g < groups; g++) open += __builtin_popcount(existing(chunk, g) & ~certain(chunk, head, g));
     }
-    int64_t open = 0;
-    for (const Chunk& chunk : chunks)
-      for (int g = 0; g * KEYS < chunk.count; g++) open += __builtin_popcount(existing(chunk, g) & ~certain(chunk, head, g));
-    for (int h = 0; h < group; h++) {
-      int64_t at = (int64_t)row * a.heads + head * group + h;
-      s.thresholds[at] = threshold(sampled, h, s.budgets[at] * (open ? (float)seen / open : 0), seen);
-    }
+    return threshold(sampled, s.budgets[(int64_t)row * a.heads + head * group + h] * (open ? (float)seen / open : 0), seen);
   }
 
   // Newton steps on the logarithm of the count, from the threshold that would do if no key were certain.
-  float threshold(const std::vector<float>& sampled, int h, float wanted, int64_t seen) const {
+  static float threshold(const std::vector<float>& sampled, float wanted, int64_t seen) {
     if (wanted >= seen) return EVERYTHING;
-    float top = NOTHING;
-    int stride = group * KEYS;
-    for (size_t base = h * KEYS; base < sampled.size(); base += stride)
-      for (int key = 0; key < KEYS; key++) top = std::max(top, sampled[base + key]);
+    F highest = splat(NOTHING);
+    for (size_t i = 0; i < sampled.size(); i += W) {
+      F x = load(&sampled[i]);
+      highest = highest > x ? highest : x;
+    }
+    float lanes[W];
+    store(lanes, highest);
+    float top = *std::max_element(lanes, lanes + W);
     if (top == NOTHING) return EVERYTHING;
     auto count = [&](float t, float& below) {
       F saturated = {}, partial = {};
-      for (size_t base = h * KEYS; base < sampled.size(); base += stride)
-        for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-          F x = load(&sampled[base + part * W]) - t;
-          I over = x >= F{};
-          F weight = exp_nonpositive(over ? F{} : x);
-          saturated += over ? weight : F{};
-          partial += over ? F{} : weight;
-        }
+      for (size_t i = 0; i < sampled.size(); i += W) {
+        F x = load(&sampled[i]) - t;
+        I over = x >= F{};
+        saturated += over ? splat(1.0f) : F{};
+        partial += over ? F{} : exp_nonpositive(over ? F{} : x);
+      }
       below = sum(partial);
       return sum(saturated) + below;
     };
@@ -127,47 +129,92 @@ struct SampledJob {
       }
       float moved = std::clamp(total * std::log(total / wanted) / below, -4.0f, 4.0f);
       t += moved;
-      if (std::fabs(moved) < 1e-3f) break;
+      if (std::fabs(moved) < 5e-3f) break;
     }
     return t;
   }
 
+  template <int HEADS>
   void choose(const Chunk& chunk, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
     const float* thresholds = s.thresholds + (int64_t)row * a.heads + head * group;
     uint32_t state = mix(mix(s.seed + (uint32_t)a.positions[row]) + (uint32_t)head);
     chosen.count = 0;
-    alignas(64) float logits[HEADS_MAX][KEYS], drawn[KEYS];
     for (int g = 0; g * KEYS < chunk.count; g++) {
-      uint32_t there = existing(chunk, g), sure = certain(chunk, head, g) & there;
-      guess(sketch(chunk, head, g), queries, group, s, logits);
-      draw(state, chunk.block->kv.position + chunk.first + g * KEYS, drawn);
-      uint32_t any = sure;
-      for (int h = 0; h < group; h++) any |= over(logits[h], drawn, thresholds[h]);
-      for (any &= there; any; any &= any - 1) {
-        int key = __builtin_ctz(any), to = chosen.count++;
-        chosen.keys[to] = g * KEYS + key;
-        for (int h = 0; h < group; h++) {
-          float short_of = thresholds[h] - logits[h][key];
-          chosen.added[h][to] = sure >> key & 1 ? 0 : drawn[key] > short_of ? std::max(0.0f, short_of) : NOTHING;
+      uint32_t there = existing(chunk, g), sure = certain(chunk, head, g) & there, any = sure;
+      F margins[VECTORS_OF_KEYS], lacking[HEADS][VECTORS_OF_KEYS];
+      draw(state, chunk.block->kv.position + chunk.first + g * KEYS, margins);
+      for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+        I products[HEADS];
+        multiply<HEADS>(sketch(chunk, head, g) + part * W * 4, queries, s, products);
+        for (int h = 0; h < HEADS; h++) {
+          lacking[h][part] = (thresholds[h] - queries[h].offset) - __builtin_convertvector(products[h], F) * queries[h].unit;
+          any |= bits_of(margins[part] > lacking[h][part]) << (part * W);
         }
       }
+      if (!(any &= there)) continue;
+      alignas(64) float passing[HEADS][KEYS];
+      for (int h = 0; h < HEADS; h++)
+        for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+          F x = lacking[h][part];
+          store(passing[h] + part * W, margins[part] > x ? x : splat(INFINITY));
+        }
+      keep<HEADS>(any, sure, g * KEYS, passing, chosen);
+    }
+    for (int h = 0; h < HEADS; h++)
+      for (int i = 0; i < chosen.count; i += W) store(chosen.added[h] + i, on_top(load(chosen.added[h] + i)));
+  }
+
+  void choose(const Chunk& chunk, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
+    switch (group) {
+      case 1: return choose<1>(chunk, row, head, queries, chosen);
+      case 2: return choose<2>(chunk, row, head, queries, chosen);
+      case 3: return choose<3>(chunk, row, head, queries, chosen);
+      case 4: return choose<4>(chunk, row, head, queries, chosen);
+      case 5: return choose<5>(chunk, row, head, queries, chosen);
+      case 6: return choose<6>(chunk, row, head, queries, chosen);
+      case 7: return choose<7>(chunk, row, head, queries, chosen);
+      default: return choose<8>(chunk, row, head, queries, chosen);
     }
   }
 
-  // Bits of the keys whose guess and draw together pass the threshold.
-  static uint32_t over(const float* logits, const float* drawn, float threshold) {
-    uint32_t bits = 0;
-    for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-      F x = load(drawn + part * W) - (threshold - load(logits + part * W));
+  static uint32_t bits_of(I truths) {
 #if defined(__AVX512F__)
-      bits |= _mm512_cmp_ps_mask((__m512)x, _mm512_setzero_ps(), _CMP_GT_OQ);
+    return _mm512_movepi32_mask((__m512i)truths);
 #elif defined(__AVX2__)
-      bits |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps((__m256)x, _mm256_setzero_ps(), _CMP_GT_OQ)) << (part * W);
+    return (uint32_t)_mm256_movemask_ps((__m256)truths);
 #else
-      for (int lane = 0; lane < W; lane++) bits |= (uint32_t)(x[lane] > 0) << (part * W + lane);
-#endif
-    }
+    uint32_t bits = 0;
+    for (int lane = 0; lane < W; lane++) bits |= (uint32_t)(truths[lane] & 1) << lane;
     return bits;
+#endif
+  }
+
+  // The keys of these bits join what was chosen, with how far below the threshold they are; the certain ones are not.
+  template <int HEADS>
+  static void keep(uint32_t any, uint32_t sure, int first, const float (*lacking)[KEYS], Chosen& chosen) {
+#if defined(__AVX512F__)
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm512_storeu_si512(chosen.keys + chosen.count, _mm512_maskz_compress_epi32(any, _mm512_add_epi32(lanes, _mm512_set1_epi32(first))));
+    for (int h = 0; h < HEADS; h++) {
+      __m512 kept = _mm512_maskz_mov_ps((__mmask16)~sure, _mm512_load_ps(lacking[h]));
+      _mm512_storeu_ps(chosen.added[h] + chosen.count, _mm512_maskz_compress_ps(any, kept));
+    }
+    chosen.count += __builtin_popcount(any);
+#else
+    for (; any; any &= any - 1) {
+      int key = __builtin_ctz(any), to = chosen.count++;
+      chosen.keys[to] = first + key;
+      for (int h = 0; h < HEADS; h++) chosen.added[h][to] = sure >> key & 1 ? 0 : lacking[h][key];
+    }
+#endif
+  }
+
+  static constexpr int AHEAD = 16;  // keys that are asked for before they are read
+
+  // Have a row on its way.
+  template <typename T>
+  void ask_for(const T* row) const {
+    for (int d = 0; d < a.dim; d += 64 / (int)sizeof(T)) __builtin_prefetch(row + d);
   }
 
   template <typename T, int ROWS>
@@ -183,9 +230,8 @@ struct SampledJob {
       const T* rows[4];
       for (int j = 0; j < 4; j++) {
         rows[j] = k + chosen.keys[std::min(key + j, n - 1)] * b.token_stride;
-        int ahead = std::min(key + j + AHEAD, n - 1);
-        for (int byte = 0; byte < a.dim * (int)sizeof(T); byte += 64)
-          __builtin_prefetch(reinterpret_cast<const char*>(k + chosen.keys[ahead] * b.token_stride) + byte);
+        ask_for(k + chosen.keys[std::min(key + j + AHEAD, n - 1)] * b.token_stride);
+        ask_for(v + chosen.keys[std::min(key + j, n - 1)] * b.token_stride);
       }
       F acc[ROWS][4] = {};
       for (int d = 0; d < a.dim; d += W) {
@@ -208,24 +254,25 @@ struct SampledJob {
       for (int i = 0; i < n; i += W) store(logits[r] + i, load(logits[r] + i) + load(chosen.added[h + r] + i));
       partials[r] = weigh_drawn(logits[r], n);
     }
-    constexpr int STEP = 4;
-    for (int base = 0; base < a.dim; base += STEP * W) {
-      int vectors = std::min(STEP, (a.dim - base) / W);
-      F acc[ROWS][STEP] = {};
-      for (int key = 0; key < n; key++) {
-        const T* from = v + chosen.keys[key] * b.token_stride + base;
-        __builtin_prefetch(v + chosen.keys[std::min(key + AHEAD, n - 1)] * b.token_stride + base);
-        for (int j = 0; j < vectors; j++) {
-          F x = load(from + j * W);
-          for (int r = 0; r < ROWS; r++) acc[r][j] += x * logits[r][key];
-        }
-      }
-      for (int r = 0; r < ROWS; r++)
-        for (int j = 0; j < vectors; j++) store(values[r] + base + j * W, acc[r][j]);
-    }
+    int base = 0;
+    for (; base + 4 * W <= a.dim; base += 4 * W) gather_drawn<T, ROWS, 4>(v + base, b.token_stride, chosen, logits, base, values);
+    for (; base < a.dim; base += W) gather_drawn<T, ROWS, 1>(v + base, b.token_stride, chosen, logits, base, values);
   }
 
-  static constexpr int AHEAD = 12;  // rows that are asked for before they are read
+  template <typename T, int ROWS, int N>
+  static void gather_drawn(const T* v, int64_t stride, const Chosen& chosen, const float (*weights)[CHUNK + W], int base,
+                           float* const* values) {
+    F acc[ROWS][N] = {};
+    for (int key = 0; key < chosen.count; key++) {
+      const T* from = v + chosen.keys[key] * stride;
+      for (int j = 0; j < N; j++) {
+        F x = load(from + j * W);
+        for (int r = 0; r < ROWS; r++) acc[r][j] += x * weights[r][key];
+      }
+    }
+    for (int r = 0; r < ROWS; r++)
+      for (int j = 0; j < N; j++) store(values[r] + base + j * W, acc[r][j]);
+  }
 
   // As `weigh`, where logits may be -inf, all of them too.
   static Partial weigh_drawn(float* logits, int n) {
@@ -279,16 +326,14 @@ struct SampledJob {
     std::fill_n(s.read, rows * 2, 0);
 #pragma omp parallel num_threads(a.threads)
     {
-      std::vector<float> sampled;
-      std::vector<Chosen> chosen(1);
+      static thread_local std::vector<float> sampled;
+      static thread_local Chosen chosen;
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t i = 0; i < (int64_t)rows; i++) {
-        int row = (int)(i / a.kv_heads), head = (int)(i % a.kv_heads);
-        SketchQuery* own = &queries[i * group];
-        for (int h = 0; h < group; h++)
-          own[h].take(a.q + ((int64_t)row * a.heads + head * group + h) * a.dim, s.queries + (int64_t)head * a.dim * coordinates, a.dim, s,
-                      a.scale);
-        find_thresholds(row, head, own, sampled);
+      for (int64_t i = 0; i < (int64_t)rows * group; i++) {
+        int row = (int)(i / a.heads), head = (int)(i % a.heads) / group, h = (int)(i % group);
+        const float* map = s.queries + (int64_t)head * a.dim * coordinates;
+        queries[i].take(a.q + i * a.dim, map, a.dim, s, a.scale);
+        s.thresholds[i] = find_threshold(row, head, h, queries[i], sampled);
       }
 #pragma omp for schedule(dynamic, 1)
       for (int64_t i = 0; i < (int64_t)rows * tasks; i++) {
@@ -302,17 +347,17 @@ struct SampledJob {
           continue;
         }
         const Chunk& chunk = chunks[task - pieces.size()];
-        choose(chunk, row, head, &queries[of * group], chosen[0]);
-        if (chosen[0].count == 0) continue;
+        choose(chunk, row, head, &queries[of * group], chosen);
+        if (chosen.count == 0) continue;
         if (chunk.block->kv.dtype == 0)
-          read<uint16_t>(chunk, chosen[0], row, head, &partials[base], at);
+          read<uint16_t>(chunk, chosen, row, head, &partials[base], at);
         else
-          read<float>(chunk, chosen[0], row, head, &partials[base], at);
+          read<float>(chunk, chosen, row, head, &partials[base], at);
         int used = 0;
         for (int h = 0; h < group; h++)
-          for (int key = 0; key < chosen[0].count; key++) used += chosen[0].added[h][key] != NOTHING;
+          for (int key = 0; key < chosen.count; key++) used += chosen.added[h][key] != NOTHING;
 #pragma omp atomic
-        s.read[of * 2] += chosen[0].count;
+        s.read[of * 2] += chosen.count;
 #pragma omp atomic
         s.read[of * 2 + 1] += used;
       }

@@ -39,7 +39,10 @@ class _Sampled(ctypes.Structure):
 
 
 class SketchedList:
-    """The sketched blocks that rows read in one layer, ready for many calls. The tensors are kept alive."""
+    """The sketched blocks that rows read in one layer, ready for many calls. The tensors are kept alive.
+
+    tokens: of all blocks; row_bytes: of a key and its value.
+    """
 
     def __init__(self, blocks: list[SketchedBlock]) -> None:
         self.blocks = blocks
@@ -49,6 +52,8 @@ class SketchedList:
             struct.sketch, struct.sketch_stride = each.sketch.data_ptr(), each.sketch.stride(0)
             struct.certain = each.certain.data_ptr() if each.certain is not None else None
         self.address = ctypes.addressof(self._structs)
+        self.tokens = sum(each.tokens for each in blocks)
+        self.row_bytes = 2 * blocks[0].block.k.shape[2] * blocks[0].block.k.element_size() if blocks else 0
 
 
 def attend(

@@ -60,42 +60,33 @@ struct SketchQuery {
   }
 };
 
-// Guessed logits of one group of keys for HEADS queries: [HEADS][KEYS].
+// Products of HEADS queries with W keys of a group, from its first plane on.
 template <int HEADS>
-inline void guess(const uint8_t* group, const SketchQuery* queries, const LsSampled& s, float (*logits)[KEYS]) {
-  for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-    I acc[HEADS] = {};
-    const uint8_t* plane = group + part * W * 4;
-    int at = 0;
-    auto take = [&](int bits, int planes) {
-      for (int p = 0; p < planes; p++, plane += PLANE) {
-        U bytes;
-        std::memcpy(&bytes, plane, sizeof bytes);
-        uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
-        for (int shift = 0; shift < 8; shift += bits, at++) {
-          I codes = (I)((bytes >> shift) & mask);
-          for (int h = 0; h < HEADS; h++) acc[h] = dot4(acc[h], codes, (I)(queries[h].fours[at] + U{}));
-        }
+inline void multiply(const uint8_t* plane, const SketchQuery* queries, const LsSampled& s, I* acc) {
+  for (int h = 0; h < HEADS; h++) acc[h] = I{};
+  int at = 0;
+  auto take = [&](int bits, int planes) {
+    for (int p = 0; p < planes; p++, plane += PLANE) {
+      U bytes;
+      std::memcpy(&bytes, plane, sizeof bytes);
+      uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
+      for (int shift = 0; shift < 8; shift += bits, at++) {
+        I codes = (I)((bytes >> shift) & mask);
+        for (int h = 0; h < HEADS; h++) acc[h] = dot4(acc[h], codes, (I)(queries[h].fours[at] + U{}));
       }
-    };
-    take(4, s.fours);
-    take(2, s.twos);
-    take(1, s.ones);
-    for (int h = 0; h < HEADS; h++)
-      store(logits[h] + part * W, __builtin_convertvector(acc[h], F) * queries[h].unit + queries[h].offset);
-  }
+    }
+  };
+  take(4, s.fours);
+  take(2, s.twos);
+  take(1, s.ones);
 }
 
-inline void guess(const uint8_t* group, const SketchQuery* queries, int heads, const LsSampled& s, float (*logits)[KEYS]) {
-  switch (heads) {
-    case 1: return guess<1>(group, queries, s, logits);
-    case 2: return guess<2>(group, queries, s, logits);
-    case 3: return guess<3>(group, queries, s, logits);
-    case 4: return guess<4>(group, queries, s, logits);
-    case 5: return guess<5>(group, queries, s, logits);
-    case 6: return guess<6>(group, queries, s, logits);
-    case 7: return guess<7>(group, queries, s, logits);
-    default: return guess<8>(group, queries, s, logits);
+// Guessed logits of a group of keys for one query.
+inline void guess(const uint8_t* group, const SketchQuery& query, const LsSampled& s, float* logits) {
+  for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+    I product;
+    multiply<1>(group + part * W * 4, &query, s, &product);
+    store(logits + part * W, __builtin_convertvector(product, F) * query.unit + query.offset);
   }
 }
 
@@ -133,18 +124,33 @@ inline F log_of(F x) {
   return z + (p * z * square - 0.5f * square) + e * 0.69314718f;
 }
 
-// -ln u of 16 draws: an exponential variable for each key, at these positions, from the state of (seed, row, KV head).
-inline void draw(uint32_t state, uint32_t position, float* exponentials) {
+// How far below the threshold a key may be and still be drawn: one number for each of 16 keys at these positions, from the state
+// of (seed, row, KV head). It is more than x with probability p(x) = 2^-n (1 + f), n - f = x / ln 2, f in [0, 1): e^-x with straight
+// lines between powers of two, whose inverse is the bit pattern of a uniform number.
+inline void draw(uint32_t state, uint32_t position, F* margins) {
+  U lanes;
+  for (int lane = 0; lane < W; lane++) lanes[lane] = lane;
   for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-    U key;
-    for (int lane = 0; lane < W; lane++) key[lane] = position + part * W + lane;
-    U x = key * 0x9E3779B9u + state;
+    U x = (lanes + (position + part * W)) * 0x9E3779B9u + state;
     x = (x ^ (x >> 16)) * 0x7FEB352Du;
     x = (x ^ (x >> 15)) * 0x846CA68Bu;
     x = x ^ (x >> 16);
     F u = __builtin_convertvector((I)(x >> 8), F) * 0x1p-24f + 0x1p-25f;
-    store(exponentials + part * W, F{} - log_of(u));
+    I bits;
+    std::memcpy(&bits, &u, sizeof bits);
+    margins[part] = __builtin_convertvector(0x3F800000 - bits, F) * (0.69314718f * 0x1p-23f);
   }
+}
+
+// -ln p(x): what a key drawn from x below the threshold gets on top of its logit; none where x <= 0, -inf where x is inf.
+inline F on_top(F x) {
+  F steps = x * 1.44269504f;
+  steps = steps > F{} ? steps : F{};
+  I n = __builtin_convertvector(steps < splat(200.0f) ? steps : F{}, I);
+  F whole = __builtin_convertvector(n, F);
+  whole = whole < steps ? whole + 1.0f : whole;
+  F result = whole * 0.69314718f - log_of((1.0f + whole - steps) * 0.5f) - 0.69314718f;
+  return steps < splat(200.0f) ? result : splat(-INFINITY);
 }
 
 }  // namespace

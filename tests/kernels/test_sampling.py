@@ -110,14 +110,21 @@ def test_a_key_is_drawn_as_often_as_its_probability_says() -> None:
     case = SampledCase((256,), rows=1, group=1)
     guessed = sampling.guess(case.q.view(1, KV_HEADS, 1, -1), case.sketched[0].sketch, case.projection)[..., :256] * case.scale
     limits = case.reference().thresholds.view(1, KV_HEADS, 1, 1)
-    probability = (guessed - limits).clamp_max(0).exp()[0, :, 0]
+    probability = sampling.probability(limits - guessed)[0, :, 0]
     trials = 4000
     rows = torch.arange(trials)
-    drawn = sampling.exponentials(5, rows, KV_HEADS, torch.arange(4, 260))[:, :, None] > limits - guessed
+    drawn = sampling.margins(5, rows, KV_HEADS, torch.arange(4, 260))[:, :, None] > limits - guessed
     often = drawn[:, :, 0].double().mean(0)
     spread = (probability * (1 - probability) / trials).sqrt()
     assert ((often - probability).abs() <= 4.5 * spread + 1e-9).all()
     assert abs(often.sum() - probability.sum()) < 5 * spread.square().sum().sqrt()
+
+
+def test_the_probability_is_about_that_of_the_softmax_weight() -> None:
+    lacking = torch.linspace(-3, 30, 2001, dtype=torch.float64)
+    ratio = sampling.probability(lacking) / torch.exp(-lacking.clamp_min(0))
+    assert ratio.min() > 0.999999
+    assert ratio.max() < 1.0615
 
 
 def test_weights_of_the_drawn_count_all_keys_on_the_average() -> None:
@@ -126,9 +133,8 @@ def test_weights_of_the_drawn_count_all_keys_on_the_average() -> None:
     case.whole = []
     guessed = sampling.guess(case.q.view(1, KV_HEADS, 1, -1), case.sketched[0].sketch, case.projection)[..., :512] * case.scale
     limits = case.reference().thresholds.view(1, KV_HEADS, 1, 1)
-    short = (limits - guessed).clamp_min(0)
-    drawn = sampling.exponentials(9, torch.arange(3000), KV_HEADS, torch.arange(4, 516))[:, :, None] > limits - guessed
-    counts = torch.where(drawn, short.exp(), 0.0).sum(-1).double()
+    drawn = sampling.margins(9, torch.arange(3000), KV_HEADS, torch.arange(4, 516))[:, :, None] > limits - guessed
+    counts = torch.where(drawn, 1 / sampling.probability(limits - guessed), 0.0).sum(-1).double()
     assert ((counts.mean(0) - 512).abs() < 4.5 * counts.std(0) / 3000**0.5).all()
 
 

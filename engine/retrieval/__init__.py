@@ -1,0 +1,1 @@
+"""Which keys a question needs, told without reading them."""
