@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.answering.citations import Passage
 from engine.answering.generate import Generated
+from engine.answering.modes import EXACT, Mode
 from engine.answering.prompt import Turn
 from engine.answering.sampling import Sampling
 from engine.answering.sources import Source
@@ -30,6 +31,7 @@ class Asking:
     everything: bool
     emit: Callable[[str, dict[str, Any]], None]
     stop: Event
+    mode: Mode = EXACT
 
 
 @dataclass

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.answering.answer import Answer, Asking, Counts
 from engine.answering.citations import Passage
+from engine.answering.modes import Mode
 from engine.answering.prompt import Turn
 from engine.answering.reader import Reader
 from engine.answering.sampling import Sampling
@@ -35,8 +36,6 @@ MAX_TOKENS = 256
 
 def ask(shelf: Shelf, params: dict[str, Any], call: Call) -> dict[str, Any]:
     """The method `ask`; see DESIGN for its result."""
-    if params.get("mode", "exact") != "exact":
-        raise LongshelfError("usage", f"This version answers in exact mode only, not {params['mode']!r}.", "Leave --mode out.")
     return Question(shelf, params, call).answer()
 
 
@@ -62,6 +61,7 @@ class Question:
         if not self.question:
             raise LongshelfError("usage", "The question is empty.", "Ask something.")
         self.sampling = _sampling(params)
+        self.mode = Mode(params.get("mode") or "exact", float(params["budget"]) if params.get("budget") is not None else 1.0)
         self.max_tokens = int(params["max_tokens"]) if params.get("max_tokens") is not None else MAX_TOKENS
         if self.max_tokens < 1:
             raise LongshelfError("usage", f"--max-tokens is {self.max_tokens}; it is at least 1.")
@@ -164,6 +164,7 @@ class Question:
             max_tokens=self.max_tokens,
             parts=parts if isinstance(parts, str) else tuple(dict.fromkeys(int(number) for number in parts)),
             everything=bool(self.params.get("all")),
+            mode=self.mode,
             emit=self.call.emit,
             stop=self.call.stop,
         )
@@ -180,6 +181,7 @@ class Question:
         self, model: LoadedModel, asked: Asked, answer: Answer, citations: Sequence[Citation], documents: dict[str, Document]
     ) -> dict[str, Any]:
         generated, counts = answer.generated, self.counts
+        sampled = self.reader.sampled if self.reader is not None else []
         return {
             "answer": generated.text,
             "token_ids": generated.ids,
@@ -188,7 +190,7 @@ class Question:
             "approximate": answer.approximate,
             "cut": generated.ending == "limit",
             "stopped": generated.ending == "stopped",
-            "mode": "exact",
+            "mode": "sampled" if sampled else "exact",
             "model": model.name,
             "trial_model": model.card.trial,
             "device": "cpu",
@@ -204,11 +206,15 @@ class Question:
             "generated_tokens": len(generated.ids),
             "tokens_per_s": round(len(generated.ids) / counts.decode_s, 2) if counts.decode_s else 0.0,
             "acceptance_rate": None,
-            "keys_read_fraction": 1.0,
-            "rows_read_fraction": 1.0,
-            "error_measured": 0.0,
+            "keys_read_fraction": _mean([each.keys_read_fraction for each in sampled], 1.0),
+            "rows_read_fraction": _mean([each.rows_read_fraction for each in sampled], 1.0),
+            "error_measured": _mean([each.error_measured for each in sampled if each.error_measured is not None], 0.0),
             "citations": [citation_json(citation) for citation in citations],
         }
+
+
+def _mean(values: Sequence[float], without: float) -> float:
+    return round(sum(values) / len(values), 4) if values else without
 
 
 def _citation(number: int, source: Source, passage: Passage, document: Document) -> Citation:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import torch
 
+from engine.answering.citations import middle_layers
 from engine.answering.prompt import Prompt
 from engine.answering.sampling import Chooser
 from engine.answering.thought import Thought
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Sequence
+from engine.attention.sequence import Attention, Rows, Sequence
 from engine.errors import Stopped
 from engine.model.decoder import CHUNK, Decoder
 from engine.model.tokenizer import Tokenizer, TokenStream
@@ -68,9 +69,11 @@ def generate(
     max_tokens: int,
     emit: Callable[[str], None],
     between_layers: Callable[[], None] | None = None,
+    decoding: Callable[[], Attention] | None = None,
 ) -> Generated:
     """Answer after the chain and tail of `sequence`. `emit` gets text as its characters become complete.
 
+    attention reads the prompt, and the answer's tokens too where `decoding` doesn't give, once the prompt is read, what reads them.
     A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
@@ -81,6 +84,7 @@ def generate(
     try:
         logits = prefill(decoder, sequence, prompt.opening + prompt.asking, attention, between_layers)
         answering = time.perf_counter()
+        reading = decoding() if decoding is not None else attention
         while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
             token = chooser.choose(logits)
             result.log_probability += float(torch.log_softmax(logits, -1)[token])
@@ -95,12 +99,12 @@ def generate(
                 result.ending = "loop"
                 break
             rows = Rows([(sequence, 1)])
-            logits = decoder.forward(torch.tensor([token]), rows, attention, slice(-1, None), between_layers)[0]
+            logits = decoder.forward(torch.tensor([token]), rows, reading, slice(-1, None), between_layers)[0]
             rows.advance()
     except Stopped:
         result.ending = "stopped"
     if answering > started:
-        result.attended = Attended(*attention.watched())
+        result.attended = Attended(*attention.watched(middle_layers(decoder.config.layers)))
     result.text += thought.flush() + stream.flush()
     result.log_probability /= max(1, len(result.ids) + (result.ending == "end"))
     result.prompt_s, result.decode_s = answering - started, time.perf_counter() - answering

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 
 from engine.answering.answer import Answer, Asking, Counts
 from engine.answering.choosing import likelihood
-from engine.answering.citations import Passage, cite, middle_layers, verbatim_share
+from engine.answering.citations import Passage, cite, verbatim_share
 from engine.answering.generate import Attended, Generated, generate
+from engine.answering.modes import Decoding
 from engine.answering.prompt import Prompt, Prompts
 from engine.answering.routing import Routed, route
 from engine.answering.sampling import Chooser, Sampler
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
 from engine.answering.support import Evidence, coverage, rule_of
 from engine.attention.exact import Exact
+from engine.attention.sampled import Sampled
 from engine.attention.sequence import KV, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError, Stopped
@@ -42,6 +44,7 @@ class Reader:
         self._started = time.perf_counter()
         self._prompts = Prompts(model.card, model.tokenizer)
         self._measured: dict[int, float] = {}
+        self.sampled: list[Sampled] = []  # what sampled, one for each answer
 
     @cached_property
     def chains(self) -> Chains:
@@ -147,8 +150,10 @@ class Reader:
             "phase",
             {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
         )
-        attention = Exact(model.config, middle_layers(model.config.layers))
+        attention = Exact(model.config, asking.mode.watched_layers(model.config))
         sequence = Read(chain, self._tail(length, prompt))
+        seed = asking.sampling.seed
+        decoding = Decoding(model, self.shelf, chain, attention, asking.mode, seed, self._before_layer)
         generated = generate(
             model.decoder,
             model.tokenizer,
@@ -159,8 +164,10 @@ class Reader:
             asking.max_tokens,
             self._emit_text if last else (lambda text: None),
             self._before_layer,
+            decoding.start,
         )
-        self._count(generated, attention, length, len(prompt), last)
+        self.sampled += [decoding.sampled] if decoding.sampled is not None else []
+        self._count(generated, decoding.bytes_read, length, len(prompt), last)
         answer = Answer(generated, tuple(sources))
         self._find_sources(answer, chain)
         return answer
@@ -177,11 +184,11 @@ class Reader:
         self.said += text
         self.asking.emit("token", {"text": text})
 
-    def _count(self, generated: Generated, attention: Exact, reused: int, prompt: int, last: bool) -> None:
+    def _count(self, generated: Generated, bytes_read: int, reused: int, prompt: int, last: bool) -> None:
         counts = self.counts
         counts.prompt_tokens_prefilled += prompt
         counts.reused_tokens += reused
-        counts.kv_bytes_read += attention.bytes_read
+        counts.kv_bytes_read += bytes_read
         counts.decode_s += generated.decode_s
         if last and not counts.ttft_s:
             counts.ttft_s = time.perf_counter() - self._started - generated.decode_s
@@ -223,7 +230,7 @@ class Reader:
             self._emit_text,
             self._before_layer,
         )
-        self._count(generated, attention, chain.length, len(prompt), True)
+        self._count(generated, attention.bytes_read, chain.length, len(prompt), True)
         best = sorted((cited for answer in answers for cited in answer.cited[:1]), key=lambda cited: -cited[1].score)
         likeliest = max(answers, key=lambda answer: answer.support)
         return Answer(generated, tuple(sources), best[:5], likeliest.evidence, likeliest.support, likeliest.supported)

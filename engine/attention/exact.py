@@ -16,14 +16,13 @@ from kernels.reference import Block
 class Exact:
     """Reads chains and tails in place, one native call a layer.
 
-    Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). With `watch_layers`,
-    what the rows of calls with one sequence attend to in those layers is added up for `watched`; of them only those that see the
-    whole text count, where the model has any: a sliding layer knows what is near.
+    Counts the KV bytes that rows read (`bytes_read`, each block once a call however many rows share it). What the rows of calls with
+    one sequence attend to in `watch_layers` is added up for `watched` and `scores`.
     """
 
-    def __init__(self, config: ModelConfig, watch_layers: range = range(0)) -> None:
+    def __init__(self, config: ModelConfig, watch_layers: Sequence[int] = ()) -> None:
         self.config = config
-        self.watch_layers = [layer for layer in watch_layers if not config.window_of(layer)] or list(watch_layers)
+        self.watch_layers = frozenset(watch_layers)
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, cpu.BlockList] = {}
@@ -34,7 +33,7 @@ class Exact:
     def watch(self, starts: Sequence[int]) -> None:
         """Watch from here on, rows at positions from starts[i] up to the next start as group i; earlier ones not at all."""
         self._starts = torch.tensor(starts, dtype=torch.int32)
-        self._watched = torch.zeros(len(starts), self.config.kv_heads, 0)  # [groups, Hkv, positions]
+        self._watched: dict[int, torch.Tensor] = {}  # by layer, [groups, Hkv, positions]
         self._watched_rows = torch.zeros(len(starts), dtype=torch.int64)
         self._grouped: Rows | None = None  # the rows of the last call, for which `_group_of` holds
         self._group_of = torch.empty(0, dtype=torch.int32)
@@ -47,26 +46,42 @@ class Exact:
         scale, softcap, window = self.config.scale, self.config.attention_softcap, self.config.window_of(layer)
         self.bytes_read += self._seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
         if layer in self.watch_layers and len(rows.takes) == 1:
-            self._group(rows, blocks.keys)
-            return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._watched, self._group_of)
+            self._group(rows)
+            return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._room(layer, blocks.keys), self._group_of)
         return cpu.attend(q, rows.positions, blocks, scale, softcap, window)
 
-    def watched(self) -> torch.Tensor:
-        """[groups, positions] float32: the probability that a row of each group gives to each position, summed over layers and heads,
-        mean over the group's rows; zeros beyond what they saw and where there were none."""
-        return self._watched.sum(1) / self._watched_rows.clamp_min(1)[:, None]
+    def watched(self, layers: Sequence[int]) -> torch.Tensor:
+        """[groups, positions] float32: the probability that a row of each group gives to each position, summed over heads and these
+        layers, mean over the group's rows; zeros beyond what they saw and where there were none.
 
-    def _group(self, rows: Rows, keys: int) -> None:
-        """Have groups for these rows, and room for what they give to so many keys."""
+        Of the layers only those that see the whole text count, where there are any: a sliding layer knows what is near.
+        """
+        seeing = [layer for layer in layers if not self.config.window_of(layer)] or layers
+        found = [self._watched[layer].sum(1) for layer in seeing if layer in self._watched]
+        together = torch.stack(found).sum(0) if found else torch.zeros(len(self._starts), 0)
+        return together / self._watched_rows.clamp_min(1)[:, None]
+
+    def scores(self, layer: int, group: int) -> torch.Tensor:
+        """[Hkv, positions] float32: the probabilities that the rows of a group gave in one layer, summed over query heads and rows."""
+        return self._watched[layer][group]
+
+    def _group(self, rows: Rows) -> None:
+        """Have groups for these rows."""
         if rows is not self._grouped:
             self._grouped = rows
             self._group_of = torch.bucketize(rows.positions, self._starts, out_int32=True, right=True) - 1
             self._watched_rows += torch.bincount(self._group_of[self._group_of >= 0], minlength=len(self._starts))
-        if self._watched.shape[2] != keys:
-            grown = self._watched.new_zeros(*self._watched.shape[:2], keys)
-            kept = min(keys, self._watched.shape[2])
-            grown[:, :, :kept] = self._watched[:, :, :kept]
-            self._watched = grown
+
+    def _room(self, layer: int, keys: int) -> torch.Tensor:
+        """Where what rows give to so many keys in a layer is added up; what is there stays."""
+        there = self._watched.get(layer)
+        if there is None or there.shape[2] != keys:
+            grown = torch.zeros(len(self._starts), self.config.kv_heads, keys)
+            if there is not None:
+                kept = min(keys, there.shape[2])
+                grown[:, :, :kept] = there[:, :, :kept]
+            self._watched[layer] = there = grown
+        return there
 
     def _seen_tokens(self, rows: Rows, window: int) -> int:
         """`_seen_tokens`, counted once for all layers with the same window."""

@@ -30,6 +30,9 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     bench.add_argument("name", choices=BENCHES, help=_listed(BENCHES))
     bench.add_argument("--quick", action="store_true", help="fewer repeats, within 50 s")
     bench.add_argument("--stages", action="store_true", help="decode: where the time of our own step goes, without peers")
+    bench.add_argument("--mode", metavar="M,M", help="decode: exact,sampled: these modes beside one another, without peers")
+    bench.add_argument("--context", metavar="N,N", default="8192", help="decode --mode: tokens of the contexts (default 8192)")
+    bench.add_argument("--part-tokens", type=int, metavar="N", default=7680, help="decode --mode: tokens of the parts (default 7680)")
     bench.add_argument("--gguf", type=Path, metavar="FILE", help="peers: the file that the model was installed from")
     bench.set_defaults(run=_bench)
     evaluate = commands.add_parser(
@@ -58,7 +61,12 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
     shelf = session.own_engine().shelf
     model, _ = shelf.model()
     note = session.output.note
-    if options.name == "decode":
+    if options.name == "decode" and options.mode:
+        from engine.evaluation.contexts import bench_modes
+
+        contexts, modes = _numbers(options.context), _modes(options.mode)
+        report = shelf.model_thread.run(lambda: bench_modes(model, contexts, options.part_tokens, modes, note))
+    elif options.name == "decode":
         from engine.evaluation.decode import bench_decode
 
         report = shelf.model_thread.run(lambda: bench_decode(model, note, options.quick, options.stages))
@@ -73,6 +81,21 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
 
         report = bench_add(shelf, model, note, options.quick)
     return _said(session, report.as_json())
+
+
+def _numbers(given: str) -> list[int]:
+    try:
+        return [int(number) for number in given.split(",")]
+    except ValueError:
+        raise LongshelfError("usage", f"--context is {given!r}; it is numbers of tokens such as 8192,32768.") from None
+
+
+def _modes(given: str) -> list[str]:
+    from engine.answering.modes import MODES
+
+    if unknown := [mode for mode in given.split(",") if mode not in MODES]:
+        raise LongshelfError("usage", f"There is no mode {unknown[0]!r}.", f"There are {', '.join(MODES)}.")
+    return given.split(",")
 
 
 def _eval(options: Namespace, session: Session) -> dict[str, Any]:

@@ -27,7 +27,13 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
         metavar="auto|all|N,N",
         help="which parts to read: the likeliest (default), every one in turn, or these, joined",
     )
-    ask.add_argument("--mode", choices=("exact",), default="exact", help="exact reads the whole of what it answers from")
+    ask.add_argument(
+        "--mode",
+        choices=("exact", "sampled"),
+        default="exact",
+        help="exact reads the whole of what it answers from (default); sampled draws a few percent of it and measures its error",
+    )
+    ask.add_argument("--budget", type=float, metavar="F", help="sampled: read at most about this share of the bytes")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, in tokens (default 256)")
     ask.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: always the likeliest token (default)")
     ask.add_argument("--top-p", type=float, metavar="P", help="draw from the likeliest tokens that make up P")
@@ -49,6 +55,7 @@ def _ask(options: Namespace, session: Session) -> dict[str, Any]:
         "question": question,
         "parts": _parts(options.parts),
         "mode": options.mode,
+        "budget": options.budget,
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -104,9 +111,10 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
     so_far = f" ({ready} read so far)" if ready < total else ""
     joined = " joined without reading them together (approximate)" if result["approximate"] else ""
     trial = " · trial model" if result["trial_model"] else ""
+    mode = f" · sampled, error {result['error_measured']:.0%}" if result["mode"] == "sampled" else ""
     again = f" · {result['document_tokens_prefilled']:,} document tokens read for this" if result["document_tokens_prefilled"] else ""
     session.output.say(
-        f"from memory · read {read} of {total} parts{so_far}{joined} · {result['ttft_s']:.1f} s to the first word"
+        f"from memory · read {read} of {total} parts{so_far}{joined}{mode} · {result['ttft_s']:.1f} s to the first word"
         f" · chat {result['chat']}{trial}{again}"
     )
 

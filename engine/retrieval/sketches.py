@@ -1,23 +1,26 @@
-"""Sketches of segments: made when a segment is committed, kept as its sidecar, mapped when a question samples."""
+"""Sketches of segments: made when a question first samples them, kept as their sidecars, mapped from then on."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import logging
 from typing import TYPE_CHECKING
 
 import torch
 
 from engine.errors import LongshelfError
 from engine.library.sidecars import BUILDERS, SKETCH
+from engine.reading import room
 from engine.store.sidecar import Array, Recipe, Sidecar, SidecarHeader
 from kernels import sketch
 
 if TYPE_CHECKING:
     from engine.attention.sequence import KV
-    from engine.library.library import Library
     from engine.model.loaded import LoadedModel
     from engine.retrieval.projections import Projections
+    from engine.shelf import Shelf
     from engine.store.segment import Segment
+
+log = logging.getLogger(__name__)
 
 _NAME = "codes"
 
@@ -34,21 +37,20 @@ def make(kv: KV, projections: Projections) -> torch.Tensor:
     return torch.stack([sketch.build(kv.key(layer), projection) for layer, projection in enumerate(projections.layers)])
 
 
-def keep(model: LoadedModel, library: Library, digest: str, kv: KV, projections: Projections) -> Sketch:
-    """Make the sketch of a segment and keep it, where there is room: without it the next question makes it again."""
-    made = make(kv, projections)
-    header = SidecarHeader(_recipe(model, digest, projections), (Array.of(_NAME, made, 1),), model.provenance)
-    with suppress(LongshelfError):
-        library.sidecars.keep(header, [made])
+def of(model: LoadedModel, shelf: Shelf, segment: Segment, projections: Projections) -> Sketch:
+    """The sketch of a stored segment: as it was kept, else made now, and kept where there is room. On the model thread."""
+    recipe = _recipe(model, segment.digest, projections)
+    found = shelf.library.sidecars.find(recipe.digest)
+    if found is not None:
+        return Sketch(_layers(found))
+    made = make(segment, projections)
+    header = SidecarHeader(recipe, (Array.of(_NAME, made, 1),), model.provenance)
+    try:
+        if room.spare(shelf, header.size):
+            shelf.library.sidecars.keep(header, [made])
+    except LongshelfError as error:
+        log.info("a sketch isn't kept: %s", error.message)
     return Sketch(list(made))
-
-
-def of(model: LoadedModel, library: Library, segment: Segment, projections: Projections) -> Sketch:
-    """The sketch of a stored segment: as it was kept, else made now and kept."""
-    found = library.sidecars.find(_recipe(model, segment.digest, projections).digest)
-    if found is None:
-        return keep(model, library, segment.digest, segment, projections)
-    return Sketch(_layers(found))
 
 
 def _layers(sidecar: Sidecar) -> list[torch.Tensor]:

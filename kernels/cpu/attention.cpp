@@ -108,7 +108,7 @@ struct Job {
         Partial parts[ROWS];
         for (int r = 0; r < rows; r++) {
           Span own = visible(piece, first + r);
-          parts[r] = weigh(logits[r], own, any);
+          parts[r] = weigh<Reader::exp>(logits[r], own, any);
         }
         unpacked.gather(logits, any, part_values);
         for (int r = 0; r < rows; r++) {

@@ -18,6 +18,8 @@ struct Unpacked {
   std::vector<float> keys;    // [dim, PIECE]
   std::vector<float> values;  // [PIECE, dim]
 
+  static F exp(F x) { return exp_nonpositive(x); }
+
   explicit Unpacked(int d) : dim(d), keys((size_t)d * PIECE), values((size_t)d * PIECE) {}
 
   void take_keys(const Piece& piece, int head) {

@@ -55,6 +55,8 @@ struct UnpackedBf16 {
   std::vector<uint32_t> keys;    // [dim / 2, PIECE]
   std::vector<uint32_t> values;  // [PIECE / 2, dim]
 
+  static F exp(F x) { return exp_nonpositive_near(x); }
+
   explicit UnpackedBf16(int d) : dim(d), keys((size_t)up(d, 32) / 2 * PIECE), values((size_t)PIECE / 2 * d) {}
 
   void take_keys(const Piece& piece, int head) {
@@ -106,10 +108,14 @@ struct UnpackedBf16 {
     uint32_t pairs[ROWS][PIECE / 2];
     int begin = down(seen.begin, 2);
     for (int r = 0; r < ROWS; r++) {
+      const float* from = weights[r];
       float own[PIECE];
-      own[begin] = 0;
-      std::copy(weights[r] + seen.begin, weights[r] + seen.end, own + seen.begin);
-      to_pairs(own + begin, seen.end - begin, pairs[r]);
+      if (begin < seen.begin) {
+        own[begin] = 0;
+        std::copy(from + seen.begin, from + seen.end, own + seen.begin);
+        from = own;
+      }
+      to_pairs(from + begin, seen.end - begin, pairs[r]);
     }
     for (int base = 0; base < dim; base += VECTORS * W) {
       int vectors = std::min(VECTORS, (dim - base) / W);

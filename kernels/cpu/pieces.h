@@ -44,8 +44,9 @@ inline void cap(float* logits, Span span, float softcap) {
   for (int i = down(span.begin, W); i < span.end; i += W) store(logits + i, tanh_of(load(logits + i) * inverse) * softcap);
 }
 
-// Logits of `own`, the keys the row may see, become weights e^(logit - max); the others of `any` get none.
-inline Partial weigh(float* logits, Span own, Span any) {
+// Logits of `own`, the keys the row may see, become weights e^(logit - max), by EXP; the others of `any` get none.
+template <F (*EXP)(F) = exp_nonpositive>
+Partial weigh(float* logits, Span own, Span any) {
   Partial result;
   if (own.empty()) {
     std::fill(logits + any.begin, logits + any.end, 0.0f);
@@ -66,7 +67,7 @@ inline Partial weigh(float* logits, Span own, Span any) {
   result.max = *std::max_element(lanes, lanes + W);
   F total = {};
   for (int i = first; i < last; i += W) {
-    F w = exp_nonpositive(load(logits + i) - result.max);
+    F w = EXP(load(logits + i) - result.max);
     store(logits + i, w);
     total += w;
   }
@@ -78,8 +79,9 @@ inline Partial weigh(float* logits, Span own, Span any) {
 void merge(Partial& total, float* out, const Partial& part, const float* values, int dim) {
   if (part.sum == 0) return;
   float top = std::max(total.max, part.max);
-  float old_scale = total.sum == 0 ? 0.0f : std::exp(total.max - top);
-  float new_scale = std::exp(part.max - top);
+  float lower = std::exp(std::min(total.max, part.max) - top);
+  float old_scale = total.sum == 0 ? 0.0f : part.max > total.max ? lower : 1.0f;
+  float new_scale = part.max > total.max ? 1.0f : lower;
   for (int d = 0; d < dim; d += W) store(out + d, load(out + d) * old_scale + load(values + d) * new_scale);
   total.sum = total.sum * old_scale + part.sum * new_scale;
   total.max = top;

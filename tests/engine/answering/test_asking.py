@@ -327,7 +327,16 @@ def test_other_documents_can_be_chosen_in_the_middle_of_a_chat(tiny_shelf: Shelf
 
 @pytest.mark.parametrize(
     "params",
-    [{"question": ""}, {"question": " \n"}, {"mode": "sampled"}, {"max_tokens": 0}, {"temperature": -1}, {"top_p": 2.0}, {"parts": "some"}],
+    [
+        {"question": ""},
+        {"question": " \n"},
+        {"mode": "guessed"},
+        {"mode": "sampled", "budget": 2.0},
+        {"max_tokens": 0},
+        {"temperature": -1},
+        {"top_p": 2.0},
+        {"parts": "some"},
+    ],
     ids=str,
 )
 def test_what_cannot_be_asked_is_wrong_usage(tiny_shelf: Shelf, document: str, params: Row) -> None:

@@ -205,7 +205,7 @@ def test_watched_attention_of_a_row_sums_to_heads_times_layers() -> None:
     read, attention = sequence(segment(300, 1)), Exact(CONFIG, range(1, 3))
     for seed, count in enumerate((4, 1, 1)):
         Step(count, seed).read(attention, Rows([(read, count)]), range(LAYERS))
-    assert attention.watched().sum(1).tolist() == pytest.approx([HEADS * 2], rel=1e-5)
+    assert attention.watched(range(LAYERS)).sum(1).tolist() == pytest.approx([HEADS * 2], rel=1e-5)
 
 
 @pytest.mark.parametrize("rows", [3, cpu.FEW + 4])
@@ -213,7 +213,7 @@ def test_each_position_gets_the_mean_of_what_the_rows_give_it(rows: int) -> None
     read, attention, step = sequence(segment(6, 1)), Exact(CONFIG, range(1)), Step(rows)
     step.read(attention, Rows([(read, rows)]))
     expected = given(step, read).mean(0)
-    assert (attention.watched()[0, : 6 + rows] - expected).abs().max() < 1e-5
+    assert (attention.watched(range(LAYERS))[0, : 6 + rows] - expected).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize("rows", [4, cpu.FEW + 4])
@@ -221,7 +221,7 @@ def test_groups_of_rows_are_watched_apart(rows: int) -> None:
     read, attention, step = sequence(segment(6, 1)), Exact(CONFIG, range(1)), Step(rows)
     attention.watch((7, 9, 6 + rows))
     step.read(attention, Rows([(read, rows)]))
-    first, second, none = attention.watched()[:, : 6 + rows]
+    first, second, none = attention.watched(range(LAYERS))[:, : 6 + rows]
     each = given(step, read)
     assert (first - each[1:3].mean(0)).abs().max() < 1e-5
     assert (second - each[3:].mean(0)).abs().max() < 1e-5
@@ -243,22 +243,22 @@ def test_positions_watched_before_a_tail_moved_keep_what_they_got() -> None:
     for attention, read in ((moved, small), (still, large)):
         for seed in range(1, 8):
             Step(1, seed).read(attention, Rows([(read, 1)]))
-    assert (moved.watched()[:, :13] - still.watched()[:, :13]).abs().max() < 1e-6
+    assert (moved.watched(range(LAYERS))[:, :13] - still.watched(range(LAYERS))[:, :13]).abs().max() < 1e-6
 
 
 def test_layers_that_are_not_watched_add_nothing() -> None:
     read, attention = sequence(segment(6, 1)), Exact(CONFIG, range(1, 2))
     Step(1).read(attention, Rows([(read, 1)]), layers=(0, 2))
-    assert not attention.watched().any()
+    assert not attention.watched(range(LAYERS)).any()
 
 
 def test_sliding_layers_are_watched_only_where_no_other_is() -> None:
     read, attention = sequence(segment(6, 1)), Exact(SLIDING, range(1, 3))
     Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
-    assert attention.watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
+    assert attention.watched((1, 2)).sum().item() == pytest.approx(HEADS, rel=1e-5)
     read, attention = sequence(segment(6, 1)), Exact(SLIDING, range(1, 2))
     Step(1).read(attention, Rows([(read, 1)]), range(LAYERS))
-    watched = attention.watched()[0]
+    watched = attention.watched((1,))[0]
     assert watched.sum().item() == pytest.approx(HEADS, rel=1e-5)
     assert watched[:2].sum() == 0
 
@@ -267,15 +267,15 @@ def test_watching_anew_counts_from_zero() -> None:
     read, attention = sequence(segment(6, 1)), Exact(CONFIG, range(1))
     Step(2).read(attention, Rows([(read, 2)]))
     attention.watch((read.length,))
-    assert not attention.watched().any()
+    assert not attention.watched(range(LAYERS)).any()
     Step(1).read(attention, Rows([(read, 1)]))
-    assert attention.watched().sum().item() == pytest.approx(HEADS, rel=1e-5)
+    assert attention.watched(range(LAYERS)).sum().item() == pytest.approx(HEADS, rel=1e-5)
 
 
 def test_calls_with_several_sequences_are_not_watched() -> None:
     attention = Exact(CONFIG, range(LAYERS))
     Step(2).read(attention, Rows([(sequence(segment(6, 1)), 1), (sequence(segment(6, 2)), 1)]))
-    assert not attention.watched().any()
+    assert not attention.watched(range(LAYERS)).any()
 
 
 def test_watching_changes_no_bit_of_the_answer() -> None:

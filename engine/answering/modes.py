@@ -1,0 +1,136 @@
+"""How an answer's tokens are decoded: exactly, or sampled from a few percent of what exact reading takes.
+
+Sampled: the question is read exactly, which also tells the compact set, the positions that it attended to most. They are read
+at every token, and of all others a sample. How many keys an estimate takes for a given error doesn't grow with the chain, so
+their number is fixed; a budget, a share of the bytes of exact reading, sketches included, may allow fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from engine.answering.citations import middle_layers
+from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
+from engine.errors import LongshelfError
+from engine.model.config import ModelConfig
+from engine.store.segment import Segment
+
+if TYPE_CHECKING:
+    from engine.attention.exact import Exact
+    from engine.attention.sequence import KV, Attention
+    from engine.model.loaded import LoadedModel
+    from engine.retrieval.projections import Projections
+    from engine.shelf import Shelf
+
+MODES = ("exact", "sampled")
+
+KEYS = 256
+"""Keys that a query head draws, on the average."""
+
+COMPACT = 128
+"""Positions of the compact set, for each layer and KV head."""
+
+QUESTION = 1
+"""The group of the prompt's rows whose attention tells the compact set: see `generate`."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """name: one of MODES. Raises LongshelfError("usage") for what is none, or a budget that is no share."""
+
+    name: str = "exact"
+    budget: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in MODES:
+            raise LongshelfError("usage", f"There is no mode {self.name!r}.", f"There are {', '.join(MODES)}.")
+        if not 0 < self.budget <= 1:
+            raise LongshelfError("usage", f"--budget is {self.budget:g}; it is a share, above 0 and at most 1.")
+
+    def watched_layers(self, config: ModelConfig) -> Sequence[int]:
+        """The layers in which the attention of the prompt's rows is wanted."""
+        return range(config.layers) if self.name == "sampled" else middle_layers(config.layers)
+
+
+EXACT = Mode()
+
+
+class Decoding:
+    """What reads an answer's tokens behind one chain. exact: reads the prompt, watching `mode.watched_layers`."""
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        shelf: Shelf,
+        chain: Sequence[KV],
+        exact: Exact,
+        mode: Mode,
+        seed: int,
+        before_layer: Callable[[], None],
+    ) -> None:
+        self.sampled: Sampled | None = None
+        self._model, self._shelf, self._chain = model, shelf, chain
+        self._exact, self._mode, self._seed, self._before_layer = exact, mode, seed, before_layer
+
+    def start(self) -> Attention:
+        """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored."""
+        if self._mode.name == "exact":
+            return self._exact
+        from engine.retrieval import projections, sketches
+
+        made = projections.of(self._model, self._before_layer)
+        known = {id(kv): sketches.of(self._model, self._shelf, kv, made) for kv in self._chain[1:] if isinstance(kv, Segment)}
+        self.sampled = sampled_behind(self._exact, self._chain, made, known, self._mode.budget, self._seed)
+        return self.sampled
+
+    @property
+    def bytes_read(self) -> int:
+        """KV bytes that prompt and answer read."""
+        return self._exact.bytes_read if self.sampled is None else self.sampled.bytes_read
+
+
+def sampled_behind(
+    exact: Exact, chain: Sequence[KV], projections: Projections, sketches: Mapping[int, Sketched], budget: float, seed: int
+) -> Sampled:
+    """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id."""
+    certain = compact_set(exact, chain, sketches)
+    keys = keys_within(budget, exact.config, projections.layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    return Sampled(exact, projections.layers, sketches, keys, seed, certain)
+
+
+def keys_within(budget: float, config: ModelConfig, sketch_bytes: int, tokens: int) -> float:
+    """Keys that each query head may draw so that no more than about a share `budget` of the bytes is read. At least one;
+    a budget of 1 limits nothing.
+
+    Heads of a group want partly the same rows: so many heads take about 1 + 0.42 (heads - 1) times the rows of one (measured).
+    """
+    if budget >= 1:
+        return KEYS
+    group, row_bytes = config.heads // config.kv_heads, 2 * config.head_dim * 2
+    rows = (budget - sketch_bytes / row_bytes) * tokens - COMPACT - LOCAL
+    return min(KEYS, max(1.0, rows / (1 + 0.42 * (group - 1))))
+
+
+def compact_set(exact: Exact, chain: Sequence[KV], among: Collection[int]) -> dict[int, torch.Tensor]:
+    """Bits of the positions that the question attended to most, and of the chain's last ones, for each segment by id.
+
+    [layers, Hkv, groups of 16] int16 each.
+    """
+    config = exact.config
+    length = sum(kv.tokens for kv in chain)
+    chosen = torch.zeros(config.layers, config.kv_heads, length, dtype=torch.bool)
+    for layer in range(config.layers):
+        if not config.window_of(layer):
+            most = exact.scores(layer, QUESTION)[:, :length].topk(min(COMPACT, length), dim=1)
+            chosen[layer].scatter_(1, most.indices, True)
+    chosen[..., max(0, length - LOCAL) :] = True
+    bits, position = {}, 0
+    for kv in chain:
+        if id(kv) in among:
+            bits[id(kv)] = certain_bits(chosen[..., position : position + kv.tokens]).contiguous()
+        position += kv.tokens
+    return bits

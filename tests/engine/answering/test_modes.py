@@ -1,0 +1,157 @@
+"""Answers that are sampled: a few keys are read, the error is measured, and the same seed says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.answering import modes
+from engine.answering.modes import EXACT, Mode, compact_set, keys_within
+from engine.attention import sampled
+from engine.attention.exact import Exact
+from engine.errors import LongshelfError
+from engine.library.sidecars import SKETCH
+from engine.model.config import ModelConfig
+from engine.reading.memory import InMemory
+from engine.retrieval import sketches
+from engine.shelf import Shelf
+from tests.engine.books import add, ask, book
+
+
+@pytest.fixture
+def document(tiny_shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a book of one part, which is long enough to be sampled."""
+    monkeypatch.setattr(sampled, "LEAST", 16)
+    monkeypatch.setattr(sampled, "LOCAL", 8)
+    monkeypatch.setattr(modes, "LOCAL", 8)
+    monkeypatch.setattr(modes, "COMPACT", 8)
+    monkeypatch.setattr(modes, "KEYS", 40)
+    return str(add(tiny_shelf, book(tmp_path, 1))["id"])
+
+
+def kept(shelf: Shelf) -> list[str]:
+    return [row.digest for row in shelf.library.sidecars.all() if row.kind == SKETCH]
+
+
+def test_a_sampled_answer_says_what_it_read_and_how_far_off_it_was(tiny_shelf: Shelf, document: str) -> None:
+    exact = ask(tiny_shelf, document)
+    result = ask(tiny_shelf, document, mode="sampled", seed=1)
+    assert result["mode"] == "sampled"
+    assert 0 < result["error_measured"] < 1
+    assert 0 < result["keys_read_fraction"] < result["rows_read_fraction"] < 1
+    assert result["kv_bytes_read"] < exact["kv_bytes_read"]
+    assert result["citations"]
+    assert (exact["mode"], exact["error_measured"], exact["keys_read_fraction"], exact["rows_read_fraction"]) == ("exact", 0.0, 1.0, 1.0)
+
+
+def test_the_same_seed_says_the_same(tiny_shelf: Shelf, document: str) -> None:
+    first, second = (ask(tiny_shelf, document, mode="sampled", seed=3) for _ in range(2))
+    told = ("token_ids", "error_measured", "keys_read_fraction", "rows_read_fraction", "kv_bytes_read")
+    assert [first[name] for name in told] == [second[name] for name in told]
+
+
+def test_sketches_are_kept_and_found_by_the_next_question(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not kept(tiny_shelf)
+    first = ask(tiny_shelf, document, mode="sampled", seed=3)
+    assert len(kept(tiny_shelf)) == len(tiny_shelf.library.parts.segments(tiny_shelf.library.parts.of(document)[0].id))
+    monkeypatch.setattr(sketches, "make", refuse)
+    assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
+
+
+def refuse(*arguments: object) -> torch.Tensor:
+    raise AssertionError("a sketch is made again")
+
+
+def test_a_damaged_sketch_is_made_again(tiny_shelf: Shelf, document: str) -> None:
+    first = ask(tiny_shelf, document, mode="sampled", seed=3)
+    (digest,) = kept(tiny_shelf)
+    path = tiny_shelf.library.sidecars.store.path(digest)
+    content = bytearray(path.read_bytes())
+    content[5000] ^= 1
+    path.write_bytes(content)
+    assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
+    assert tiny_shelf.library.sidecars.find(digest) is not None
+
+
+def test_without_room_for_sketches_the_answer_is_the_same(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.reading.room.spare", lambda shelf, needed: False)
+    first = ask(tiny_shelf, document, mode="sampled", seed=3)
+    assert not kept(tiny_shelf)
+    monkeypatch.undo()
+    assert first["mode"] == "sampled"
+
+
+def test_removing_the_document_removes_its_sketches(tiny_shelf: Shelf, document: str) -> None:
+    ask(tiny_shelf, document, mode="sampled")
+    tiny_shelf.library.memory.remove_document(document)
+    assert not kept(tiny_shelf)
+
+
+def test_with_keys_for_all_the_answer_is_the_exact_one(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "KEYS", 1_000_000)
+    result = ask(tiny_shelf, document, mode="sampled")
+    assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
+    assert result["error_measured"] < 1e-3
+    assert result["keys_read_fraction"] == result["rows_read_fraction"] == 1
+
+
+def test_a_short_chain_is_read_exactly(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampled, "LEAST", 1_000_000)
+    result = ask(tiny_shelf, document, mode="sampled")
+    assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
+    assert (result["error_measured"], result["keys_read_fraction"]) == (0.0, 1.0)
+
+
+def test_a_smaller_budget_reads_less(tiny_shelf: Shelf, document: str) -> None:
+    wide, narrow = (ask(tiny_shelf, document, mode="sampled", seed=1, budget=budget) for budget in (1.0, 0.01))
+    assert narrow["keys_read_fraction"] < wide["keys_read_fraction"]
+
+
+@pytest.mark.parametrize("wrong", [lambda: Mode("guessed"), lambda: Mode("sampled", 0.0), lambda: Mode("sampled", 1.5)])
+def test_what_is_no_mode_or_no_share_is_wrong_usage(wrong: Callable[[], Mode]) -> None:
+    with pytest.raises(LongshelfError) as error:
+        wrong()
+    assert error.value.kind == "usage"
+
+
+def test_exact_answers_watch_the_middle_layers_only(tiny_shelf: Shelf) -> None:
+    config = replace(tiny_shelf.models.open().config, layers=9)
+    assert list(EXACT.watched_layers(config)) == [3, 4, 5]
+    assert list(Mode("sampled").watched_layers(config)) == list(range(9))
+
+
+# ---- keys and the compact set ----
+
+
+def test_a_budget_allows_keys_for_what_sketches_and_compact_set_leave(tiny_shelf: Shelf) -> None:
+    config = replace(tiny_shelf.models.open().config, heads=9, kv_heads=3, head_dim=64)
+    assert keys_within(1.0, config, 16, 100_000) == modes.KEYS
+    keys = keys_within(0.1, config, 16, 10_000)
+    assert keys * 1.84 + modes.COMPACT + sampled.LOCAL == pytest.approx(0.0375 * 10_000)
+    assert keys_within(0.01, config, 16, 10_000) == 1
+
+
+def test_the_compact_set_holds_what_the_question_looked_at_and_the_last_keys(tiny_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "COMPACT", 2)
+    monkeypatch.setattr(modes, "LOCAL", 3)
+    config: ModelConfig = tiny_shelf.models.open().config
+    exact = Exact(config, range(config.layers))
+    looked = torch.rand(2, config.kv_heads, 50)
+    looked[modes.QUESTION, :, [7, 21]] = 9.0
+    monkeypatch.setattr(exact, "scores", lambda layer, group: looked[group])
+    chain = [InMemory(torch.zeros(config.layers, 2, config.kv_heads, tokens, config.head_dim)) for tokens in (4, 20, 16)]
+    bits = compact_set(exact, chain, {id(kv) for kv in chain[1:]})
+    first, second = (sampled_positions(bits[id(kv)], kv.tokens) for kv in chain[1:])
+    assert first == {3, 17}  # 7 and 21, the preamble's 4 taken off
+    assert second == {13, 14, 15}
+
+
+def sampled_positions(bits: torch.Tensor, tokens: int) -> set[int]:
+    """Positions set in every layer and head, which must be all that are set in any."""
+    every = (bits[..., None] >> torch.arange(16) & 1).flatten(-2)[..., :tokens].bool()
+    assert torch.equal(every.all(0).all(0), every.any(0).any(0))
+    return set(every[0, 0].nonzero()[:, 0].tolist())
