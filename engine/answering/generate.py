@@ -73,7 +73,7 @@ def generate(
 ) -> Generated:
     """Answer after the chain and tail of `sequence`. `emit` gets text as its characters become complete.
 
-    attention reads the prompt, and the answer's tokens too where `decoding` doesn't give, once the prompt is read, what reads them.
+    attention reads the prompt; `decoding`, called once that is done, gives what reads the answer's tokens: without it attention does.
     A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
