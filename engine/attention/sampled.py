@@ -74,6 +74,7 @@ class Sampled:
         self._row_bytes = 2 * config.head_dim
         self._read: list[torch.Tensor] = []  # of calls that are not counted yet
         self._counted = [0, 0]  # rows drawn, and keys used summed over query heads
+        self._known, self._long = -1, False  # the last sequence, and whether there is enough of it to be sampled
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, tuple[cpu.BlockList, sampled.SketchedList]] = {}
 
@@ -130,7 +131,10 @@ class Sampled:
         return sampled.attend(q, rows.positions, whole, drawn_from, self._projections[layer], self._budgets, seed, scale, softcap)
 
     def _sampling(self, sequence: Read) -> bool:
-        return sum(kv.tokens for kv in sequence.chain if id(kv) in self._sketches) >= LEAST
+        if sequence.serial != self._known:
+            self._known = sequence.serial
+            self._long = sum(kv.tokens for kv in sequence.chain if id(kv) in self._sketches) >= LEAST
+        return self._long
 
     def _blocks(self, layer: int, sequence: Read) -> tuple[cpu.BlockList, sampled.SketchedList]:
         """What is read whole and what is drawn from, made anew only when the sequence or its memory changes."""

@@ -44,7 +44,7 @@ def bench_modes(model: LoadedModel, contexts: Sequence[int], part_tokens: int, m
     settings = {"model": model.name, "contexts": list(contexts), "part_tokens": part_tokens, "modes": list(modes), "steps": AUDIT_EVERY}
     settings |= {"repeats": REPEATS, "text": "the handbook's parts, repeated, keys turned to where they stand"}
     report = Report("decode", settings)
-    decoder = Decoder(replace(config, window=max(contexts) + AUDIT_EVERY + QUESTION + 1), model.decoder.weights)
+    decoder = Decoder(replace(config, window=max(contexts) + AUDIT_EVERY + QUESTION + 2), model.decoder.weights)
     say(f"reading {part_tokens} tokens")
     preamble, part = _read(model, part_tokens)
     made = projections.of(model, lambda: None)
@@ -93,18 +93,19 @@ def _time(
     modes: Sequence[str],
     context: int,
 ) -> None:
-    sequence = Read(chain, Tail(decoder.config, decoder.dtype, QUESTION + AUDIT_EVERY))
+    sequence = Read(chain, Tail(decoder.config, decoder.dtype, QUESTION + 1 + AUDIT_EVERY))
     for repeat in range(REPEATS):
         for mode in modes:
             sequence.tail.cut(0)
             exact = Exact(decoder.config, range(decoder.config.layers) if mode == "sampled" else ())
             exact.watch((context, context))  # its only group is that of the question
             _step(decoder, sequence, exact, torch.arange(100, 100 + QUESTION))
-            before = exact.bytes_read
             sampled = sampled_behind(exact, chain, made, known, 1.0, repeat) if mode == "sampled" else None
             attention = sampled or exact
+            _step(decoder, sequence, attention, torch.tensor([1]))  # its lists of blocks are made once an answer
+            before = attention.bytes_read
             seconds = timed(lambda: _decode(decoder, sequence, attention)) / AUDIT_EVERY  # noqa: B023
-            everything = sum(context + QUESTION + n for n in range(1, AUDIT_EVERY + 1)) * decoder.config.kv_bytes_per_token
+            everything = sum(context + QUESTION + 1 + n for n in range(1, AUDIT_EVERY + 1)) * decoder.config.kv_bytes_per_token
             report.add(
                 mode=mode,
                 context=context,

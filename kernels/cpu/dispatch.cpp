@@ -75,7 +75,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 6; }
+int ls_abi(void) { return 7; }
 
 const char* ls_isa(void) { return current()->name; }
 

@@ -72,7 +72,7 @@ struct SampledJob {
 
   // The threshold of one query head: sum over keys of min(1, e^(guess - threshold)) is about the budget.
   float find_threshold(int row, int head, int h, const SketchQuery& query, std::vector<float>& sampled) const {
-    int64_t seen = 0, open = 0;
+    int64_t seen = 0, open = s.open[head];
     sampled.clear();
     int next = 0;
     for (const Chunk& chunk : chunks) {
@@ -88,10 +88,6 @@ struct SampledJob {
             if (!(uncertain >> key & 1)) at[key] = NOTHING;
       }
       next -= groups;
-      if (!chunk.block->certain)
-        open += chunk.count;
-      else
-        for (int g = 0; g < groups; g++) open += __builtin_popcount(existing(chunk, g) & ~certain(chunk, head, g));
     }
     return threshold(sampled, s.budgets[(int64_t)row * a.heads + head * group + h] * (open ? (float)seen / open : 0), seen);
   }

@@ -15,6 +15,7 @@ struct LsSketchBlock {
 struct LsSampled {
   LsAttend dense;               // the rows, and the blocks that are read whole; scores and blocks' rows apart from others are not for here
   const LsSketchBlock* blocks;  // in order of position
+  const int64_t* open;          // [kv_heads]: keys of the blocks that are not certain
   const float* queries;         // [kv_heads, dim, coordinates]: see Projection
   const float* budgets;         // [rows, heads]: keys to draw, on the average
   float* thresholds;            // [rows, heads]: out, the logarithm of the weight from which on a key is certain

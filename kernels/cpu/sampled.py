@@ -10,7 +10,7 @@ from kernels import sampling
 from kernels.cpu.attention import AttendCall, BlockList, BlockStruct, block_struct
 from kernels.cpu.library import library
 from kernels.sampling import Drawn, SketchedBlock
-from kernels.sketch import Projection
+from kernels.sketch import GROUP, Projection
 
 
 class _SketchBlock(ctypes.Structure):
@@ -26,6 +26,7 @@ class _Sampled(ctypes.Structure):
     _fields_ = [
         ("dense", AttendCall),
         ("blocks", ctypes.c_void_p),
+        ("open", ctypes.c_void_p),
         ("queries", ctypes.c_void_p),
         ("budgets", ctypes.c_void_p),
         ("thresholds", ctypes.c_void_p),
@@ -41,7 +42,7 @@ class _Sampled(ctypes.Structure):
 class SketchedList:
     """The sketched blocks that rows read in one layer, ready for many calls. The tensors are kept alive.
 
-    tokens: of all blocks; row_bytes: of a key and its value.
+    tokens: of all blocks; open: [Hkv] int64, those that are not certain; row_bytes: of a key and its value.
     """
 
     def __init__(self, blocks: list[SketchedBlock]) -> None:
@@ -52,8 +53,40 @@ class SketchedList:
             struct.sketch, struct.sketch_stride = each.sketch.data_ptr(), each.sketch.stride(0)
             struct.certain = each.certain.data_ptr() if each.certain is not None else None
         self.address = ctypes.addressof(self._structs)
+        self.open = _open(blocks)
+        self._call: _Sampled | None = None
+        self._call_on = (0, 0)
+        self._kept: tuple[BlockList, Projection] | None = None  # what the call points to
         self.tokens = sum(each.tokens for each in blocks)
         self.row_bytes = 2 * blocks[0].block.k.shape[2] * blocks[0].block.k.element_size() if blocks else 0
+
+    def call(self, whole: BlockList, projection: Projection) -> _Sampled:
+        """The call on these blocks; what changes from one to the next is to be filled in."""
+        if self._call is None or self._call_on != (whole.address, id(projection)):
+            layout = projection.layout
+            kv_heads, dim = projection.centres.shape
+            self._kept = whole, projection
+            self._call_on = whole.address, id(projection)
+            self._call = _Sampled(
+                dense=AttendCall(blocks=whole.address, block_count=len(whole.blocks), kv_heads=kv_heads, dim=dim),
+                blocks=self.address,
+                open=self.open.data_ptr(),
+                queries=projection.queries.data_ptr(),
+                block_count=len(self.blocks),
+                fours=layout.fours,
+                twos=layout.twos,
+                ones=layout.ones,
+            )
+        return self._call
+
+
+def _open(blocks: list[SketchedBlock]) -> torch.Tensor:
+    tokens = sum(each.tokens for each in blocks)
+    bits = [each.certain for each in blocks if each.certain is not None]
+    if not bits:
+        return torch.full((blocks[0].block.k.shape[0] if blocks else 0,), tokens)
+    certain = torch.cat(bits, 1)[..., None] >> torch.arange(GROUP, dtype=torch.int16) & 1
+    return tokens - certain.sum((1, 2))
 
 
 def attend(
@@ -75,33 +108,12 @@ def attend(
         return sampling.attend(q, positions, whole.blocks, sketched.blocks, projection, budgets, seed, scale, softcap)
     out, lse, thresholds = torch.empty_like(q), torch.empty(rows, heads), torch.empty(rows, heads)
     read = torch.empty(rows, kv_heads, 2, dtype=torch.int32)
-    layout = projection.layout
-    call = _Sampled(
-        dense=AttendCall(
-            q=q.data_ptr(),
-            positions=positions.data_ptr(),
-            blocks=whole.address,
-            out=out.data_ptr(),
-            lse=lse.data_ptr(),
-            rows=rows,
-            heads=heads,
-            kv_heads=kv_heads,
-            dim=dim,
-            block_count=len(whole.blocks),
-            threads=torch.get_num_threads(),
-            scale=scale,
-            softcap=softcap,
-        ),
-        blocks=sketched.address,
-        queries=projection.queries.data_ptr(),
-        budgets=budgets.data_ptr(),
-        thresholds=thresholds.data_ptr(),
-        read=read.data_ptr(),
-        block_count=len(sketched.blocks),
-        fours=layout.fours,
-        twos=layout.twos,
-        ones=layout.ones,
-        seed=seed & 0xFFFFFFFF,
-    )
+    call = sketched.call(whole, projection)
+    dense = call.dense
+    dense.q, dense.positions, dense.out, dense.lse = q.data_ptr(), positions.data_ptr(), out.data_ptr(), lse.data_ptr()
+    dense.rows, dense.heads, dense.threads = rows, heads, torch.get_num_threads()
+    dense.scale, dense.softcap = scale, softcap
+    call.budgets, call.thresholds, call.read = budgets.data_ptr(), thresholds.data_ptr(), read.data_ptr()
+    call.seed = seed & 0xFFFFFFFF
     native.ls_sampled(ctypes.byref(call))
     return Drawn(out, lse, thresholds, read)
