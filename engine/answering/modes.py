@@ -31,7 +31,7 @@ MODES = ("exact", "sampled")
 KEYS = 256
 """Keys that a query head draws, on the average."""
 
-COMPACT = 128
+COMPACT = 256
 """Positions of the compact set, for each layer and KV head."""
 
 QUESTION = 1
