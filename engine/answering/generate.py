@@ -73,10 +73,11 @@ def generate(
 ) -> Generated:
     """Answer after the chain and tail of `sequence`. `emit` gets text as its characters become complete.
 
-    attention reads the prompt; `decoding`, called once that is done, gives what reads the answer's tokens: without it attention does.
+    attention reads the prompt; `decoding`, called behind the first token, gives what reads the answer's: without it attention does.
     A `Stopped` raised between layers ends the answer; what was generated until then is kept.
     """
     result = Generated()
+    reading: Attention | None = None
     opened = sequence.length + len(prompt.opening)
     attention.watch((sequence.length, opened, sequence.length + len(prompt)))
     stream, thought = TokenStream(tokenizer), Thought()
@@ -84,7 +85,6 @@ def generate(
     try:
         logits = prefill(decoder, sequence, prompt.opening + prompt.asking, attention, between_layers)
         answering = time.perf_counter()
-        reading = decoding() if decoding is not None else attention
         while len(result.ids) < max_tokens and sequence.length < decoder.config.window:
             token = chooser.choose(logits)
             result.log_probability += float(torch.log_softmax(logits, -1)[token])
@@ -98,6 +98,8 @@ def generate(
             if loops(result.ids):
                 result.ending = "loop"
                 break
+            if reading is None:
+                reading = decoding() if decoding is not None else attention
             rows = Rows([(sequence, 1)])
             logits = decoder.forward(torch.tensor([token]), rows, reading, slice(-1, None), between_layers)[0]
             rows.advance()

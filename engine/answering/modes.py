@@ -1,4 +1,4 @@
-"""How an answer's tokens are decoded: exactly, or sampled from a few percent of what exact reading takes.
+"""How an answer's tokens are decoded: exactly, or sampled from a part of what exact reading takes.
 
 Sampled: the question is read exactly, which also tells the compact set, the positions that it attended to most. They are read
 at every token, and of all others a sample. How many keys an estimate takes for a given error doesn't grow with the chain, so
@@ -33,6 +33,9 @@ KEYS = 256
 
 COMPACT = 256
 """Positions of the compact set, for each layer and KV head."""
+
+LEAST = 2048
+"""Tokens that could be sampled below which everything is read exactly: a sample of so few would be most of them."""
 
 QUESTION = 1
 """The group of the prompt's rows whose attention tells the compact set: see `generate`."""
@@ -78,12 +81,13 @@ class Decoding:
 
     def start(self) -> Attention:
         """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored."""
-        if self._mode.name == "exact":
+        segments = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
+        if self._mode.name == "exact" or sum(segment.tokens for segment in segments) < LEAST:
             return self._exact
         from engine.retrieval import projections, sketches
 
         made = projections.of(self._model, self._before_layer)
-        known = {id(kv): sketches.of(self._model, self._shelf, kv, made) for kv in self._chain[1:] if isinstance(kv, Segment)}
+        known = {id(segment): sketches.of(self._model, self._shelf, segment, made) for segment in segments}
         self.sampled = sampled_behind(self._exact, self._chain, made, known, self._mode.budget, self._seed)
         return self.sampled
 

@@ -27,9 +27,6 @@ AUDIT_EVERY = 32
 LOCAL = 64
 """Last keys of a chain that are always read."""
 
-LEAST = 2048
-"""Sketched keys below which everything is read exactly: samples of so few would be of tens."""
-
 _EVERY_ROW = 1 << 30
 
 
@@ -71,10 +68,10 @@ class Sampled:
         self._audit_every, self._steps, self._errors = audit_every, 0, [0.0, 0]
         self._budgets = torch.empty(0, 0)
         self._bytes = 0
-        self._row_bytes = 2 * config.head_dim
+        self._row_bytes = 0  # of a key and its value, once something was sampled
         self._read: list[torch.Tensor] = []  # of calls that are not counted yet
         self._counted = [0, 0]  # rows drawn, and keys used summed over query heads
-        self._known, self._long = -1, False  # the last sequence, and whether there is enough of it to be sampled
+        self._known, self._sketched = -1, False  # the last sequence, and whether anything of it can be sampled
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, tuple[cpu.BlockList, sampled.SketchedList]] = {}
 
@@ -133,8 +130,8 @@ class Sampled:
     def _sampling(self, sequence: Read) -> bool:
         if sequence.serial != self._known:
             self._known = sequence.serial
-            self._long = sum(kv.tokens for kv in sequence.chain if id(kv) in self._sketches) >= LEAST
-        return self._long
+            self._sketched = any(id(kv) in self._sketches for kv in sequence.chain)
+        return self._sketched
 
     def _blocks(self, layer: int, sequence: Read) -> tuple[cpu.BlockList, sampled.SketchedList]:
         """What is read whole and what is drawn from, made anew only when the sequence or its memory changes."""

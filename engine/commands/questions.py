@@ -31,7 +31,7 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
         "--mode",
         choices=("exact", "sampled"),
         default="exact",
-        help="exact reads the whole of what it answers from (default); sampled draws a few percent of it and measures its error",
+        help="exact reads all of what it answers from (default); sampled estimates from a part of it and measures the error",
     )
     ask.add_argument("--budget", type=float, metavar="F", help="sampled: read at most about this share of the bytes")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, in tokens (default 256)")

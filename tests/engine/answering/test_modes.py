@@ -25,7 +25,7 @@ from tests.engine.books import add, ask, book
 @pytest.fixture
 def document(tiny_shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The id of a book of one part, which is long enough to be sampled."""
-    monkeypatch.setattr(sampled, "LEAST", 16)
+    monkeypatch.setattr(modes, "LEAST", 16)
     monkeypatch.setattr(sampled, "LOCAL", 8)
     monkeypatch.setattr(modes, "LOCAL", 8)
     monkeypatch.setattr(modes, "COMPACT", 8)
@@ -100,10 +100,11 @@ def test_with_keys_for_all_the_answer_is_the_exact_one(tiny_shelf: Shelf, docume
 
 
 def test_a_short_chain_is_read_exactly(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "LEAST", 1_000_000)
+    monkeypatch.setattr(modes, "LEAST", 1_000_000)
     result = ask(tiny_shelf, document, mode="sampled")
     assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
-    assert (result["error_measured"], result["keys_read_fraction"]) == (0.0, 1.0)
+    assert (result["mode"], result["error_measured"], result["keys_read_fraction"]) == ("exact", 0.0, 1.0)
+    assert not kept(tiny_shelf)
 
 
 def test_a_smaller_budget_reads_less(tiny_shelf: Shelf, document: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.attention import sampled
 from engine.attention.exact import Exact
 from engine.attention.sampled import Sampled, certain_bits
 from engine.attention.sequence import Rows
@@ -22,11 +21,6 @@ PROJECTION = Projection(
 CHAIN = [segment(4, 1), segment(200, 2), segment(90, 3)]
 for each in CHAIN:
     each.kv[:, 1] += 2  # values that don't cancel out, as a model's don't
-
-
-@pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "LEAST", 100)
 
 
 def sketches(*segments: InMemory) -> dict[int, Sketch]:
@@ -87,12 +81,12 @@ def test_layers_kept_dense_and_sliding_ones_are_read_exactly() -> None:
     assert torch.equal(got, step.read(Exact(SLIDING), Rows([(sequence(*CHAIN), 1)]), layers=(1,)))
 
 
-def test_short_chains_and_calls_of_several_sequences_are_read_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_without_sketches_and_calls_of_several_sequences_are_read_exactly() -> None:
     step, rows = Step(2), [sequence(*CHAIN), sequence(CHAIN[0])]
     got = step.read(sampling(1e-6), Rows([(read, 1) for read in rows]))
     assert torch.equal(got, step.read(Exact(CONFIG), Rows([(sequence(*CHAIN), 1), (sequence(CHAIN[0]), 1)])))
-    monkeypatch.setattr(sampled, "LEAST", 291)
-    for got, expected in both(sampling(1e-6)):
+    without = Sampled(Exact(CONFIG), [PROJECTION] * LAYERS, {}, 1e-6, 5, audit_every=0)
+    for got, expected in both(without):
         assert torch.equal(got, expected)
 
 
