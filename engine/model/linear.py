@@ -2,12 +2,13 @@
 
 Rows of different layouts may stand below one another (a GGUF packs q, k and v as it likes), each run of them is a band. Few rows (decode,
 verification) are multiplied by `kernels.cpu`, which unpacks in registers; many rows (prefill) by torch, from bf16 unpacked
-into a buffer that all matrices share.
+into a buffer that all matrices share. Products of bf16 numbers are exact in float32, so a processor whose bf16 products are slow takes
+float32 ones: they differ in the order of their sums alone.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 import torch.nn.functional as F
@@ -17,17 +18,26 @@ from kernels.cpu import FEW
 from kernels.packings import BF16, F32, Band, plain
 
 
+@cache
+def bulk_dtype(dtype: torch.dtype) -> torch.dtype:
+    """What many rows of `dtype` are multiplied in: float32 where torch has no fast bf16 products for this processor (without
+    AVX-512 they take six times as long as float32's)."""
+    slow = torch.backends.mkldnn.is_available() and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return torch.float32 if slow else dtype
+
+
 class Scratch:
-    """One buffer for unpacked matrices, as large as the largest; what `take` gave is overwritten by the next."""
+    """One buffer a type for unpacked matrices, as large as the largest; what `take` gave is overwritten by the next of that type."""
 
     def __init__(self) -> None:
-        self._buffer = torch.empty(0, dtype=torch.bfloat16)
+        self._buffers: dict[torch.dtype, torch.Tensor] = {}
 
-    def take(self, rows: int, columns: int) -> torch.Tensor:
-        """[rows, columns] bf16, content undefined."""
-        if self._buffer.numel() < rows * columns:
-            self._buffer = torch.empty(rows * columns, dtype=torch.bfloat16)
-        return self._buffer[: rows * columns].view(rows, columns)
+    def take(self, rows: int, columns: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
+        """[rows, columns], content undefined."""
+        there = self._buffers.get(dtype)
+        if there is None or there.numel() < rows * columns:
+            there = self._buffers[dtype] = torch.empty(rows * columns, dtype=dtype)
+        return there[: rows * columns].view(rows, columns)
 
 
 class Linear:
@@ -52,20 +62,24 @@ class Linear:
 
         Few rows come here only without the native library: one at a time, since torch's sums differ with their number.
         """
-        weight = self.weight(x.dtype)
-        y = F.linear(x, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in x[:, None]])
-        return y if self.bias is None else (y + self.bias).to(y.dtype)
+        dtype = bulk_dtype(x.dtype)
+        weight, taken = self.weight(dtype), x.to(dtype)
+        y = F.linear(taken, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in taken[:, None]])
+        return y.to(x.dtype) if self.bias is None else (y + self.bias).to(x.dtype)
 
     def weight(self, dtype: torch.dtype) -> torch.Tensor:
         """[out, in] unpacked; valid until another matrix is unpacked."""
         if len(self.bands) == 1 and (only := self.bands[0]).packing in (BF16, F32):
-            return only.data.to(dtype)
+            return only.data if only.data.dtype == dtype else self._as(only.data, dtype)
         unpacked = self._scratch.take(self.rows, self.columns)
         at = 0
         for band in self.bands:
             cpu.unpack(band.packing, band.data, unpacked[at : at + band.rows])
             at += band.rows
-        return unpacked.to(dtype)
+        return unpacked if dtype == unpacked.dtype else self._as(unpacked, dtype)
+
+    def _as(self, matrix: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return self._scratch.take(self.rows, self.columns, dtype).copy_(matrix)
 
     def row(self, indices: torch.Tensor) -> torch.Tensor:
         """Rows [n, in] as they are stored, unpacked: the look-up of an embedding (one band)."""
