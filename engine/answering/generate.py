@@ -15,7 +15,8 @@ from engine.answering.thought import Thought
 from engine.attention.exact import Exact
 from engine.attention.sequence import Attention, Rows, Sequence
 from engine.errors import Stopped
-from engine.model.decoder import CHUNK, Decoder
+from engine.model.decoder import Decoder
+from engine.model.prefill import prefill
 from engine.model.tokenizer import Tokenizer, TokenStream
 
 
@@ -43,20 +44,6 @@ class Generated:
     decode_s: float = 0.0
     log_probability: float = 0.0  # mean over the tokens, the ending one included; natural log
     attended: Attended | None = None  # None where the answer never began
-
-
-def prefill(
-    decoder: Decoder, sequence: Sequence, ids: list[int], attention: Exact, between_layers: Callable[[], None] | None = None
-) -> torch.Tensor:
-    """Read `ids` onto the tail; gives the logits [V] behind the last one."""
-    logits = torch.empty(0)
-    for start in range(0, len(ids), CHUNK):
-        chunk = ids[start : start + CHUNK]
-        rows = Rows([(sequence, len(chunk))])
-        last = start + len(chunk) == len(ids)
-        logits = decoder.forward(torch.tensor(chunk), rows, attention, slice(-1, None) if last else None, between_layers)
-        rows.advance()
-    return logits[0]
 
 
 def generate(

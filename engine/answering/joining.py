@@ -16,16 +16,14 @@ from dataclasses import dataclass
 import torch
 
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory, moved
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.library.sidecars import BUILDERS, QUICK_JOIN
-from engine.model.config import ModelConfig
 from engine.model.loaded import LoadedModel
-from engine.model.rope import Rope
-from engine.reading.memory import Chain, InMemory
+from engine.reading.memory import Chain
 from engine.store.segment import Segment
 from engine.store.sidecar import Array, Recipe, Sidecar, SidecarHeader
-from kernels.reference import rotate
 
 ANEW = 32
 """Tokens of each later part that are computed again."""
@@ -92,24 +90,6 @@ def kept_runs(sidecar: Sidecar) -> tuple[Kept, ...]:
 
 def _behind(chain: Chain, preamble: Chain) -> tuple[Segment, ...]:
     return chain.segments[len(preamble.segments) :]
-
-
-def moved(config: ModelConfig, kv: KV, by: int, skip: int = 0) -> InMemory:
-    """K and V of one run without its first `skip` tokens, its keys turned as if it had been read `by` positions later."""
-    turns = {kind: _turn(Rope(config, kind == "sliding"), by) for kind in {*map(config.kind, range(config.layers))} - {"nope"}}
-    made = torch.empty(config.layers, 2, config.kv_heads, kv.tokens - skip, config.head_dim, dtype=kv.key(0).dtype)
-    for layer in range(config.layers):
-        key, turn = kv.key(layer)[:, skip:], turns.get(config.kind(layer))
-        made[layer, 0] = rotate(key, *turn) if turn else key
-        made[layer, 1] = kv.value(layer)[:, skip:]
-    return InMemory(made)
-
-
-def _turn(rope: Rope, by: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(cos, sin) [1, 1, R] of a move; without the factor that some rules put on both, which the stored keys have already."""
-    cos, sin = rope.at(torch.tensor([by]))
-    size = torch.hypot(cos, sin)
-    return cos / size, sin / size
 
 
 def _read(model: LoadedModel, behind: Sequence[KV], ids: list[int], between_layers: Callable[[], None]) -> InMemory:

@@ -17,14 +17,13 @@ from engine.answering.citations import middle_layers
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
 from engine.errors import LongshelfError
 from engine.model.config import ModelConfig
-from engine.store.segment import Segment
 
 if TYPE_CHECKING:
     from engine.attention.exact import Exact
     from engine.attention.sequence import KV, Attention
     from engine.model.loaded import LoadedModel
-    from engine.retrieval.projections import Projections
     from engine.shelf import Shelf
+    from kernels.sketch import Projection
 
 MODES = ("exact", "sampled")
 
@@ -81,14 +80,16 @@ class Decoding:
 
     def start(self) -> Attention:
         """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored."""
+        from engine.store.segment import Segment
+
         segments = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
         if self._mode.name == "exact" or sum(segment.tokens for segment in segments) < LEAST:
             return self._exact
-        from engine.retrieval import projections, sketches
+        from engine.retrieval import kept_sketches, projections
 
         made = projections.of(self._model, self._before_layer)
-        known = {id(segment): sketches.of(self._model, self._shelf, segment, made) for segment in segments}
-        self.sampled = sampled_behind(self._exact, self._chain, made, known, self._mode.budget, self._seed)
+        known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
+        self.sampled = sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed)
         return self.sampled
 
     @property
@@ -98,12 +99,12 @@ class Decoding:
 
 
 def sampled_behind(
-    exact: Exact, chain: Sequence[KV], projections: Projections, sketches: Mapping[int, Sketched], budget: float, seed: int
+    exact: Exact, chain: Sequence[KV], projections: Sequence[Projection], sketches: Mapping[int, Sketched], budget: float, seed: int
 ) -> Sampled:
     """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id."""
     certain = compact_set(exact, chain, sketches)
-    keys = keys_within(budget, exact.config, projections.layout.bytes_per_key, sum(kv.tokens for kv in chain))
-    return Sampled(exact, projections.layers, sketches, keys, seed, certain)
+    keys = keys_within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    return Sampled(exact, projections, sketches, keys, seed, certain)
 
 
 def keys_within(budget: float, config: ModelConfig, sketch_bytes: int, tokens: int) -> float:

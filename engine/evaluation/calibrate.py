@@ -21,6 +21,7 @@ from engine.answering.choosing import likelihood
 from engine.answering.prompt import Prompts
 from engine.answering.support import Evidence, Rule, coverage
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.evaluation import corpus
@@ -29,7 +30,7 @@ from engine.evaluation.report import auc
 from engine.model import calibration
 from engine.model.calibration import Calibration
 from engine.model.loaded import LoadedModel
-from engine.reading.memory import InMemory, Watcher, compute_segments, preamble_chain
+from engine.reading.memory import Watcher, compute_segments, preamble_chain
 from engine.reading.parts import ROOM
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import torch
 
-from engine.answering.joining import moved
 from engine.answering.modes import sampled_behind
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory, moved
 from engine.attention.sampled import AUDIT_EVERY
 from engine.attention.sequence import KV, Attention, Rows, Tail
 from engine.attention.sequence import Sequence as Read
@@ -22,13 +23,15 @@ from engine.errors import LongshelfError
 from engine.evaluation.ours import handbook_ids, read_ids
 from engine.evaluation.report import Report, timed
 from engine.model.decoder import Decoder
-from engine.model.loaded import LoadedModel
-from engine.reading.memory import InMemory
-from engine.retrieval import projections, sketches
-from engine.retrieval.projections import Projections
-from engine.store.format import LONGEST
+from engine.retrieval import sketches
+from kernels.sketch import Projection
+
+if TYPE_CHECKING:
+    from engine.model.loaded import LoadedModel
 
 REPEATS = 5
+BLOCK = 1024
+"""Tokens of a block of the chain, as a stored segment has."""
 QUESTION = 16
 """Tokens of the question that is read behind each context."""
 
@@ -38,6 +41,8 @@ def bench_modes(model: LoadedModel, contexts: Sequence[int], part_tokens: int, m
 
     contexts: tokens; part_tokens: of each part. Raises LongshelfError("usage") for what can't be timed.
     """
+    from engine.retrieval import projections
+
     config = model.config
     if not 0 < part_tokens <= config.window - len(model.card.preamble.ids):
         raise LongshelfError("usage", f"--part-tokens is {part_tokens}; the model's window holds {config.window}.")
@@ -47,7 +52,7 @@ def bench_modes(model: LoadedModel, contexts: Sequence[int], part_tokens: int, m
     decoder = Decoder(replace(config, window=max(contexts) + AUDIT_EVERY + QUESTION + 2), model.decoder.weights)
     say(f"reading {part_tokens} tokens")
     preamble, part = _read(model, part_tokens)
-    made = projections.of(model, lambda: None)
+    made = projections.of(model, lambda: None).layers
     for context in contexts:
         say(f"decoding behind {context} tokens")
         chain = _repeated(model, preamble, part, context)
@@ -67,7 +72,7 @@ def _read(model: LoadedModel, part_tokens: int) -> tuple[InMemory, list[InMemory
     """(preamble, the segments of one part behind it)."""
     before = len(model.card.preamble.ids)
     kv = read_ids(model, [*model.card.preamble.ids, *handbook_ids(model, part_tokens)]).tail.kv
-    ends = [*range(before, before + part_tokens, LONGEST), before + part_tokens]
+    ends = [*range(before, before + part_tokens, BLOCK), before + part_tokens]
     return InMemory(kv[:, :, :, :before]), [InMemory(kv[:, :, :, low:high]) for low, high in pairwise(ends)]
 
 
@@ -89,7 +94,7 @@ def _time(
     decoder: Decoder,
     chain: Sequence[KV],
     known: dict[int, sketches.Sketch],
-    made: Projections,
+    made: Sequence[Projection],
     modes: Sequence[str],
     context: int,
 ) -> None:

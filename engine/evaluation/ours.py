@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
 import resources
-from engine.answering.generate import prefill
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence, Tail
-from engine.model.loaded import LoadedModel
+from engine.model.prefill import prefill
+
+if TYPE_CHECKING:
+    from engine.model.loaded import LoadedModel
 
 
 def handbook_text(model: LoadedModel, tokens: int) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError
@@ -158,23 +159,6 @@ def compute_segments(model: LoadedModel, chain: Chain, ids: Sequence[int], watch
         behind: list[KV] = [*chain.segments, *computed]
         computed.append(InMemory(_prefill(model, behind, piece, watcher)[0]))
     return [segment.kv for segment in computed]
-
-
-@dataclass(frozen=True)
-class InMemory:
-    """A segment that was never stored; kv: [layers, 2, Hkv, T, D]."""
-
-    kv: torch.Tensor
-
-    @property
-    def tokens(self) -> int:
-        return self.kv.shape[3]
-
-    def key(self, layer: int) -> torch.Tensor:
-        return self.kv[layer, 0]
-
-    def value(self, layer: int) -> torch.Tensor:
-        return self.kv[layer, 1]
 
 
 class LostSegment(LongshelfError):

@@ -7,10 +7,14 @@ handbook, for documents of any kind: what a head looks for is the model's, not t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
-from engine.attention.sequence import Attention, Rows
+from engine.attention.sequence import Attention, Rows, Sequence, Tail
 from engine.model.config import ModelConfig
+from engine.model.decoder import Decoder
+from engine.model.prefill import prefill
 from kernels.sketch import Layout, Projection
 
 _STEPS = {4: 0.40, 2: 0.9957, 1: 1.5958}
@@ -51,6 +55,12 @@ class Moments:
         self.key_sums[layer] += keys.sum(1)
         self.counts[layer] += int(chosen.sum())
         return self._inner.attend(layer, q, k, v, rows)
+
+    def read(self, decoder: Decoder, ids: list[int], before_layer: Callable[[], None] | None = None) -> Sequence:
+        """Have the decoder read these; gives the sequence that has."""
+        sequence = Sequence((), Tail(decoder.config, decoder.dtype, len(ids)))
+        prefill(decoder, sequence, ids, self, before_layer)
+        return sequence
 
 
 def fit(moments: Moments, layout: Layout) -> list[Projection]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
 from blake3 import blake3
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 import resources
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Tail
-from engine.attention.sequence import Sequence as Read
 from engine.model.config import damaged
-from engine.model.decoder import CHUNK
 from engine.retrieval.fitting import Moments, fit, layout_for
 from engine.store import durable
 from kernels.sketch import Layout, Projection
@@ -57,17 +53,11 @@ def of(model: LoadedModel, before_layer: Callable[[], None]) -> Projections:
 
 
 def _read_handbook(model: LoadedModel, before_layer: Callable[[], None]) -> Moments:
-    config, preamble = model.config, list(model.card.preamble.ids)
-    moments = Moments(config, Exact(config), len(preamble))
+    preamble = list(model.card.preamble.ids)
+    moments = Moments(model.config, Exact(model.config), len(preamble))
     for language in ("en", "ko"):
         text = resources.handbook(language).read_text(encoding="utf-8")
-        ids = [*preamble, *model.tokenizer.encode_ids(text)][: min(MOST_TOKENS, config.window)]
-        sequence = Read((), Tail(config, model.decoder.dtype, len(ids)))
-        for start in range(0, len(ids), CHUNK):
-            chunk = ids[start : start + CHUNK]
-            rows = Rows([(sequence, len(chunk))])
-            model.decoder.forward(torch.tensor(chunk), rows, moments, None, before_layer)
-            rows.advance()
+        moments.read(model.decoder, [*preamble, *model.tokenizer.encode_ids(text)][: min(MOST_TOKENS, model.config.window)], before_layer)
     return moments
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.answering.generate import Generated, generate, loops, prefill
+from engine.answering.generate import Generated, generate, loops
 from engine.answering.prompt import Prompt
 from engine.answering.sampling import Sampler, Sampling
 from engine.attention.exact import Exact
 from engine.attention.sequence import Sequence, Tail
 from engine.errors import Stopped
+from engine.model.prefill import prefill
 from engine.model.tokenizer import Tokenizer
 from tests.engine.answering.scripted import END, STRENGTH, scripted
 from tests.engine.model.tiny import llama, ours

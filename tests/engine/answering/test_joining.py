@@ -13,14 +13,15 @@ import pytest
 import torch
 
 from engine import settings
-from engine.answering.joining import ANEW, Kept, moved
+from engine.answering.joining import ANEW, Kept
 from engine.answering.sources import Chains, Source, asked_documents
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory, moved
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.library import room
 from engine.library.sidecars import BUILDERS, QUICK_JOIN, SidecarRow
-from engine.reading.memory import Chain, InMemory
+from engine.reading.memory import Chain
 from engine.shelf import Call, Shelf
 from engine.store.sidecar import SidecarHeader
 from tests.engine.books import add, ask, book

@@ -13,11 +13,11 @@ from engine.answering import modes
 from engine.answering.modes import EXACT, Mode, compact_set, keys_within
 from engine.attention import sampled
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.errors import LongshelfError
 from engine.library.sidecars import SKETCH
 from engine.model.config import ModelConfig
-from engine.reading.memory import InMemory
-from engine.retrieval import sketches
+from engine.retrieval import kept_sketches
 from engine.shelf import Shelf
 from tests.engine.books import add, ask, book
 
@@ -58,7 +58,7 @@ def test_sketches_are_kept_and_found_by_the_next_question(tiny_shelf: Shelf, doc
     assert not kept(tiny_shelf)
     first = ask(tiny_shelf, document, mode="sampled", seed=3)
     assert len(kept(tiny_shelf)) == len(tiny_shelf.library.parts.segments(tiny_shelf.library.parts.of(document)[0].id))
-    monkeypatch.setattr(sketches, "make", refuse)
+    monkeypatch.setattr(kept_sketches, "make", refuse)
     assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
 
 

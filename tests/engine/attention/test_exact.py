@@ -10,9 +10,9 @@ import torch
 
 from engine.attention import exact
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.model.config import ModelConfig
-from engine.reading.memory import InMemory
 from kernels import cpu
 
 CONFIG = ModelConfig(

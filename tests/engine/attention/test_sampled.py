@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.attention.sampled import Sampled, certain_bits
 from engine.attention.sequence import Rows
-from engine.reading.memory import InMemory
 from engine.retrieval.sketches import Sketch
 from kernels import sketch
 from kernels.sketch import Layout, Projection

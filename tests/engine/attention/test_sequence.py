@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from engine.attention.in_memory import InMemory
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.model.config import ModelConfig
-from engine.reading.memory import InMemory
 
 CONFIG = ModelConfig(
     family="llama",

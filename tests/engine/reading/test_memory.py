@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Sequence, Tail
 from engine.errors import LongshelfError, Stopped
 from engine.home import Home
@@ -19,7 +20,6 @@ from engine.model.installed import Models
 from engine.model.loaded import LoadedModel
 from engine.reading.memory import (
     Chain,
-    InMemory,
     LostSegment,
     Watcher,
     compute_segments,

@@ -1,0 +1,77 @@
+"""A machine that only computes, with torch, numpy and safetensors and nothing else of ours, can read, decode and sample."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ABSENT = (
+    "PySide6",
+    "blake3",
+    "charset_normalizer",
+    "gguf",
+    "huggingface_hub",
+    "jinja2",
+    "markdown_it",
+    "pathspec",
+    "platformdirs",
+    "psutil",
+    "pygments",
+    "sentencepiece",
+    "sqlite3",
+    "sqlite_utils",
+    "tokenizers",
+    "transformers",
+    "xxhash",
+)
+REPO = Path(__file__).parents[2]
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A process in which those modules can't be imported."""
+    hidden = f"import sys\nsys.modules |= dict.fromkeys({ABSENT})\n"
+    return subprocess.run([sys.executable, "-c", hidden + code, *arguments], check=False, capture_output=True, text=True, cwd=REPO)
+
+
+def test_reading_decoding_and_sampling_need_no_package_but_torch_numpy_and_safetensors() -> None:
+    ran = run("""
+import torch
+import engine.answering.modes, engine.evaluation.contexts, kernels.cpu
+from engine.attention.exact import Exact
+from engine.attention.in_memory import InMemory, moved
+from engine.attention.sampled import Sampled
+from engine.attention.sequence import Rows, Sequence, Tail
+from engine.model.config import ModelConfig
+from engine.model.decoder import Decoder
+from engine.model.weights import build
+from engine.retrieval.fitting import Moments, fit, layout_for
+from engine.retrieval.sketches import Sketch, make
+
+torch.manual_seed(0)
+c = ModelConfig("llama", 2, 64, 4, 2, 16, 96, 256, 1e4, 1e-5, True, 1024, None, (1,))
+shapes = {"q_proj": (64, 64), "k_proj": (32, 64), "v_proj": (32, 64), "o_proj": (64, 64)}
+def tensor(name):
+    parts = name.split(".")
+    if "norm" in name:
+        return torch.ones(64)
+    if parts[-1] != "weight":
+        return None
+    sizes = shapes | {"gate_proj": (96, 64), "up_proj": (96, 64), "down_proj": (64, 96), "embed_tokens": (256, 64)}
+    return torch.randn(sizes[parts[-2]]) / 8
+decoder = Decoder(c, build(tensor, c, torch.bfloat16))
+exact = Exact(c)
+moments = Moments(c, exact, 4)
+read = moments.read(decoder, list(range(200)))
+projections = fit(moments, layout_for(c.head_dim))
+segment = moved(c, InMemory(read.tail.kv), 0)
+sequence = Sequence([segment], Tail(c, decoder.dtype, 8))
+sampled = Sampled(exact, projections, {id(segment): Sketch(list(make(segment, projections)))}, 20, 1)
+for token in (5, 6, 7):
+    rows = Rows([(sequence, 1)])
+    logits = decoder.forward(torch.tensor([token]), rows, sampled, slice(None))
+    rows.advance()
+assert logits.isfinite().all() and sampled.keys_read_fraction < 1
+print("read", sequence.length)
+""")
+    assert (ran.returncode, ran.stdout) == (0, "read 203\n"), ran.stderr
