@@ -79,31 +79,51 @@ def attend(
     rows, heads, dim = q.shape
     kv_heads = projection.centres.shape[0]
     grouped = q.view(rows, kv_heads, heads // kv_heads, dim)
-    guesses = [guess(grouped, each.sketch, projection)[..., : each.tokens] * scale for each in sketched]
-    if thresholds is None:
-        thresholds = _thresholds(guesses, sketched, budgets.view(grouped.shape[:3]))
-    limits = thresholds.view(grouped.shape[:3])[..., None]
+    limits, chosen = choose(grouped, positions, sketched, projection, budgets.view(grouped.shape[:3]), seed, scale, thresholds)
     logits, values, read = [], [], torch.zeros(rows, kv_heads, 2, dtype=torch.int32)
     for block in whole:
         hidden = torch.arange(block.position, block.position + block.k.shape[1]) > positions[:, None]
         logits.append(_logits(grouped, block.k, scale, softcap).masked_fill(hidden[:, None, None], -torch.inf))
         values.append(block.v)
-    for each, guessed in zip(sketched, guesses, strict=True):
-        at = torch.arange(each.block.position, each.block.position + each.tokens)
-        lacking = limits - guessed
-        drawn = margins(seed, positions, kv_heads, at)[:, :, None] > lacking
-        certain = each.is_certain()[None, :, None]
-        added = torch.where(certain, 0.0, torch.where(drawn, -probability(lacking).log(), -torch.inf))
+    for each, added in zip(sketched, chosen, strict=True):
         logits.append(_logits(grouped, each.block.k, scale, softcap) + added.to(q.dtype))
         values.append(each.block.v)
-        used = drawn | certain
+        used = added > -torch.inf
         read[..., 0] += used.any(2).sum(-1)
         read[..., 1] += used.sum((2, 3))
     together = torch.cat(logits, -1)
     lse = together.logsumexp(-1)
     weights = torch.exp(together - lse[..., None]).nan_to_num(0.0)
     out = torch.einsum("nhgt,htd->nhgd", weights, torch.cat(values, 1).to(q.dtype))
-    return Drawn(out.reshape(q.shape), lse.reshape(rows, heads), thresholds, read)
+    return Drawn(out.reshape(q.shape), lse.reshape(rows, heads), limits, read)
+
+
+def choose(
+    q: torch.Tensor,
+    positions: torch.Tensor,
+    sketched: Sequence[SketchedBlock],
+    projection: Projection,
+    budgets: torch.Tensor,
+    seed: int,
+    scale: float,
+    thresholds: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """What rows q [N, Hkv, G, D] draw, and what it weighs; budgets: [N, Hkv, G]; see `attend`.
+
+    Gives thresholds [N, Hq], and for each block [N, Hkv, G, T] float64: what logits get on top, -inf where a key isn't drawn.
+    """
+    guesses = [guess(q, each.sketch, projection)[..., : each.tokens] * scale for each in sketched]
+    if thresholds is None:
+        thresholds = _thresholds(guesses, sketched, budgets)
+    limits = thresholds.view(q.shape[:3])[..., None]
+    chosen = []
+    for each, guessed in zip(sketched, guesses, strict=True):
+        lacking = limits - guessed
+        at = torch.arange(each.block.position, each.block.position + each.tokens)
+        drawn = margins(seed, positions, q.shape[1], at)[:, :, None] > lacking
+        added = torch.where(drawn, -probability(lacking).log(), -torch.inf)
+        chosen.append(added.masked_fill(each.is_certain()[None, :, None], 0.0))
+    return thresholds, chosen
 
 
 def probability(lacking: torch.Tensor) -> torch.Tensor:
@@ -118,9 +138,19 @@ def margins(seed: int, positions: torch.Tensor, kv_heads: int, keys: torch.Tenso
 
     The bit pattern of a uniform number is its logarithm to base two, but for straight lines between powers of two.
     """
-    state = _mix(_mix(seed + positions.long())[:, None] + torch.arange(kv_heads))
-    u = (_mix(keys.long() * 0x9E3779B9 + state[..., None]) >> 8).float() * 2.0**-24 + 2.0**-25
+    u = uniforms(seed, positions, kv_heads, keys)
     return (0x3F800000 - u.view(torch.int32)).float() * (math.log(2) * 2.0**-23)
+
+
+def seed_of(seed: int, layer: int) -> int:
+    """The seed of a layer's draws, 32 bits: no layer draws at one position what another does at the next."""
+    return int(_mix(torch.tensor((seed * 0x9E3779B1 + layer) & 0xFFFFFFFF)))
+
+
+def uniforms(seed: int, positions: torch.Tensor, kv_heads: int, keys: torch.Tensor) -> torch.Tensor:
+    """[N, Hkv, T] float32 in (0, 1): one for each row, KV head and key, by position; the same whenever asked for."""
+    state = _mix(_mix(seed + positions.long())[:, None] + torch.arange(kv_heads))
+    return (_mix(keys.long() * 0x9E3779B9 + state[..., None]) >> 8).float() * 2.0**-24 + 2.0**-25
 
 
 def _mix(x: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,7 @@ from engine.attention.sequence import Sequence as Read
 from kernels import cpu
 from kernels.cpu import sampled
 from kernels.reference import Block
-from kernels.sampling import SAMPLE, Drawn, SketchedBlock
+from kernels.sampling import SAMPLE, Drawn, SketchedBlock, seed_of
 from kernels.sketch import GROUP, Projection
 
 AUDIT_EVERY = 32
@@ -62,7 +62,8 @@ class Sampled:
         self.config = config = exact.config
         self.exact = exact
         self._seen = self._whole = 0  # positions that rows saw, and those of them that were read whole, summed over layers
-        self._projections, self._sketches, self._keys, self._seed = projections, sketches, float(keys), seed
+        self._projections, self._sketches, self._keys = projections, sketches, float(keys)
+        self._seeds = [seed_of(seed, layer) for layer in range(config.layers)]
         self._certain = certain or {}
         self._dense = {*dense, *(layer for layer in range(config.layers) if config.window_of(layer))}
         self._audit_every, self._steps, self._errors = audit_every, 0, [0.0, 0]
@@ -123,9 +124,8 @@ class Sampled:
         whole, drawn_from = self._blocks(layer, rows.takes[0][0])
         if self._budgets.shape != q.shape[:2]:
             self._budgets = torch.full(q.shape[:2], self._keys)
-        seed = self._seed * 0x9E3779B1 + layer
-        scale, softcap = self.config.scale, self.config.attention_softcap
-        return sampled.attend(q, rows.positions, whole, drawn_from, self._projections[layer], self._budgets, seed, scale, softcap)
+        by = self._projections[layer], self._budgets, self._seeds[layer]
+        return sampled.attend(q, rows.positions, whole, drawn_from, *by, self.config.scale, self.config.attention_softcap)
 
     def _sampling(self, sequence: Read) -> bool:
         if sequence.serial != self._known:
