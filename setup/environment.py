@@ -33,7 +33,7 @@ TORCH_VERSION = "2.13.0"
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 
 # Measured on Linux x86-64 with Python 3.11, in MB: (to download, on disk).
-SIZES = {"torch, CPU build": (192, 790), "torch, CUDA build": (3000, 5500), "Qt and the other packages": (145, 710)}
+SIZES = {"torch, CPU build": (192, 790), "torch, CUDA build": (3000, 5500), "Qt and the other packages": (145, 710), "Triton": (188, 640)}
 MODEL_SIZE = (93, 100)
 
 
@@ -142,6 +142,8 @@ def announce(torch: list[str], packages: list[str]) -> None:
     if local:
         lines = [(f"{build} (already on this machine)", 0, SIZES[build][1])]
     lines.append((f"Qt and {len(packages) - 1} other packages, with what they need", *SIZES["Qt and the other packages"]))
+    if not cuda and any(package.startswith("triton") for package in packages):  # a CUDA build of torch brings it
+        lines.append(("Triton, to test the kernels for GPUs", *SIZES["Triton"]))
     lines.append(("the default model, SmolLM2-135M-Instruct (once, on the first run or test)", *MODEL_SIZE))
     say("Longshelf will download, at most (what pip has cached is not downloaded again):")
     for what, download, _ in lines:

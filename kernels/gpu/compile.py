@@ -1,0 +1,144 @@
+"""Compiling the kernels for GPUs that aren't there, and what they would take of one: `python -m kernels.gpu.compile`.
+
+The functions that launch the kernels are called as they would be on a GPU, on CPU tensors, and each launch ends after compiling: what
+is compiled is what would run. Must be the first to load the kernels in its process, without TRITON_INTERPRET.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase
+from triton.runtime import JITFunction, driver
+
+from kernels.gpu.attention import attend
+from kernels.reference import Block
+
+ARCHITECTURES = (80, 89, 90)
+"""Compute capabilities: A100, RTX 4090 and L40, H100 and H200."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel as compiled for one architecture. registers: of a thread; spilled: bytes of a thread kept in memory
+    instead; shared: bytes of a program."""
+
+    case: str
+    kernel: str
+    architecture: int
+    warps: int
+    registers: int
+    spilled: int
+    shared: int
+
+
+def compile_all(architectures: tuple[int, ...] = ARCHITECTURES) -> list[Compiled]:
+    """Every kernel in its main configurations."""
+    return [each for architecture in architectures for name, call in _cases().items() for each in _compile(name, call, architecture)]
+
+
+def _cases() -> dict[str, Callable[[], object]]:
+    return {
+        "attend, bf16, D 64": lambda: _attend(torch.bfloat16, 64, 3),
+        "attend, bf16, D 128": lambda: _attend(torch.bfloat16, 128, 4),
+        "attend, float32, D 64": lambda: _attend(torch.float32, 64, 3),
+    }
+
+
+def _attend(dtype: torch.dtype, dim: int, group: int) -> object:
+    k, v = torch.zeros(2, 2, 512, dim, dtype=dtype)
+    return attend(torch.zeros(1, 2 * group, dim), torch.zeros(1, dtype=torch.int32), [Block(k, v, 0, 0, 1)], 1.0)
+
+
+# ---- how ----
+
+
+class _NoDevice(DriverBase):  # type: ignore[misc]
+    """As much of a driver as compiling asks for."""
+
+    def __init__(self, architecture: int) -> None:
+        super().__init__()
+        self.architecture = architecture
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        return ty
+
+    def get_current_target(self) -> Any:
+        return GPUTarget("cuda", self.architecture, 32)
+
+    def get_current_device(self) -> int:
+        return self.architecture  # kernels are kept by device
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cpu")
+
+    def get_benchmarker(self) -> Any:
+        raise NotImplementedError("nothing can be timed without a GPU")
+
+
+def _compile(case: str, call: Callable[[], object], architecture: int) -> Iterator[Compiled]:
+    with _launches_recorded(architecture) as launched:
+        call()
+    for kernel in launched:
+        registers, spilled = _resources(kernel.asm["cubin"])
+        yield Compiled(case, kernel.name, architecture, kernel.metadata.num_warps, registers, spilled, kernel.metadata.shared)
+
+
+@contextmanager
+def _launches_recorded(architecture: int) -> Iterator[list[Any]]:
+    launched: list[Any] = []
+    run = JITFunction.run
+
+    def compile_only(self: Any, *args: Any, warmup: bool, **kwargs: Any) -> None:
+        launched.append(run(self, *args, warmup=True, **kwargs))
+
+    driver.set_active(_NoDevice(architecture))
+    with patch.object(JITFunction, "run", compile_only):
+        yield launched
+
+
+def _resources(cubin: bytes) -> tuple[int, int]:
+    """(registers of a thread, bytes of stack: kernels without calls have one only for what they spill)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(cubin)
+        command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(path)]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found = re.search(r"REG:(\d+) STACK:(\d+)", said)
+    assert found, f"cuobjdump doesn't say what the kernel uses: {said}"
+    return int(found[1]), int(found[2])
+
+
+def main() -> None:
+    made = compile_all()
+    if "--json" in sys.argv:
+        print(json.dumps([asdict(each) for each in made]))
+        return
+    print(f"{'':32} {'kernel':24} {'sm':>3} {'warps':>5} {'registers':>9} {'spilled':>7} {'shared':>7}")
+    for each in made:
+        numbers = f"{each.architecture:>3} {each.warps:>5} {each.registers:>9} {each.spilled:>7} {each.shared:>7}"
+        print(f"{each.case:32} {each.kernel:24} {numbers}")
+
+
+if __name__ == "__main__":
+    main()
