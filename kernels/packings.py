@@ -53,7 +53,7 @@ def _nibbles(packed: torch.Tensor) -> torch.Tensor:
 
 def _bits(packed: torch.Tensor) -> torch.Tensor:
     """[n, 8 k] from bytes [n, k], lowest bit first."""
-    return ((packed[..., None] >> torch.arange(8, dtype=torch.uint8)) & 1).flatten(-2)
+    return ((packed[..., None] >> torch.arange(8, dtype=torch.uint8, device=packed.device)) & 1).flatten(-2)
 
 
 def _q4_0(b: torch.Tensor) -> torch.Tensor:
@@ -94,14 +94,15 @@ def _q4_k(b: torch.Tensor, high: torch.Tensor | None = None) -> torch.Tensor:
 
 
 def _q5_k(b: torch.Tensor) -> torch.Tensor:
-    high = (b[:, None, 16:48] >> torch.arange(8, dtype=torch.uint8)[:, None]) & 1  # bit s of byte l: element l of sub-block s
+    places = torch.arange(8, dtype=torch.uint8, device=b.device)[:, None]
+    high = (b[:, None, 16:48] >> places) & 1  # bit s of byte l: element l of sub-block s
     return _q4_k(b, high)
 
 
 def _q6_k(b: torch.Tensor) -> torch.Tensor:
     low = b[:, :128].reshape(-1, 2, 2, 32)  # half, pair of quarters, element
     low = torch.cat([low & 15, low >> 4], 2)  # [n, half, quarter, element]
-    high = (b[:, 128:192].reshape(-1, 2, 1, 32) >> torch.tensor([0, 2, 4, 6], dtype=torch.uint8)[:, None]) & 3
+    high = (b[:, 128:192].reshape(-1, 2, 1, 32) >> torch.tensor([0, 2, 4, 6], dtype=torch.uint8, device=b.device)[:, None]) & 3
     scales = b[:, 192:208].contiguous().view(torch.int8).float()[..., None]  # of 16 numbers each
     q = (low | high << 4).reshape(-1, 16, 16).float() - 32
     return (q * (scales * _half(b, 208)[..., None])).flatten(1)

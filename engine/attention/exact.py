@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.attention.sequence import Rows
+from engine.attention.sequence import Rows, Stretch
 from engine.model.config import ModelConfig
 from kernels import cpu
-from kernels.reference import Block
 
 
 class Exact:
@@ -25,6 +24,7 @@ class Exact:
         self.watch_layers = frozenset(watch_layers)
         self.bytes_read = 0
         self._layout: tuple[object, ...] = ()
+        self._stretches: list[Stretch] = []
         self._lists: dict[int, cpu.BlockList] = {}
         self._counted: Rows | None = None  # the rows of the last call, for which `_tokens` holds
         self._tokens: dict[int, int] = {}  # window -> tokens seen
@@ -42,11 +42,21 @@ class Exact:
         """See `engine.attention.sequence.Attention`."""
         for sequence, begin, end in rows.spans():
             sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
+        return self._read(layer, q, rows, self._counts(layer, k, rows))
+
+    def _counts(self, layer: int, k: torch.Tensor, rows: Rows) -> bool:
+        """Count what the rows read; gives whether they are watched, and has their groups then."""
+        self.bytes_read += self._seen_tokens(rows, self.config.window_of(layer)) * 2 * k.shape[1] * k.shape[2] * k.element_size()
+        watching = layer in self.watch_layers and len(rows.takes) == 1
+        if watching:
+            self._group(rows)
+        return watching
+
+    def _read(self, layer: int, q: torch.Tensor, rows: Rows, watching: bool) -> torch.Tensor:
+        """Everything as it lies here, in memory."""
         blocks = self._blocks(layer, rows)
         scale, softcap, window = self.config.scale, self.config.attention_softcap, self.config.window_of(layer)
-        self.bytes_read += self._seen_tokens(rows, window) * 2 * k.shape[1] * k.shape[2] * k.element_size()
-        if layer in self.watch_layers and len(rows.takes) == 1:
-            self._group(rows)
+        if watching:
             return cpu.attend(q, rows.positions, blocks, scale, softcap, window, self._room(layer, blocks.keys), self._group_of)
         return cpu.attend(q, rows.positions, blocks, scale, softcap, window)
 
@@ -95,9 +105,10 @@ class Exact:
         """The list of one layer, made anew only when the sequences, their memory or the row counts change."""
         if rows.layout != self._layout:
             self._layout = rows.layout
+            self._stretches = rows.stretches()
             self._lists.clear()
         if (made := self._lists.get(layer)) is None:
-            made = self._lists[layer] = cpu.BlockList(_shared(layer, rows))
+            made = self._lists[layer] = cpu.BlockList([stretch.block(layer) for stretch in self._stretches])
         return made
 
 
@@ -113,31 +124,3 @@ def _seen_tokens(rows: Rows, window: int) -> int:
             tokens[id(part)] = length
             position += length
     return sum(max(0, length - first[part]) for part, length in tokens.items())
-
-
-def _shared(layer: int, rows: Rows) -> list[Block]:
-    """Blocks of all sequences; neighbours that share a segment read it as one block.
-
-    A tail is listed with its whole capacity: its unwritten positions lie after every row's own, so no row sees them.
-    """
-    blocks: list[Block] = []
-    open_runs: dict[int, int] = {}  # id of a segment -> index of its block, while the rows that read it are neighbours
-    tails: list[Block] = []
-    previous_end = 0
-    for sequence, begin, end in rows.spans():
-        position = 0
-        reached: dict[int, int] = {}
-        for kv in sequence.chain:
-            index = open_runs.get(id(kv))
-            if index is not None and blocks[index].row_end == begin == previous_end and blocks[index].position == position:
-                old = blocks[index]
-                blocks[index] = Block(old.k, old.v, old.position, old.row_begin, end)
-                reached[id(kv)] = index
-            else:
-                reached[id(kv)] = len(blocks)
-                blocks.append(Block(kv.key(layer), kv.value(layer), position, begin, end))
-            position += kv.tokens
-        tail = sequence.tail.kv[layer]
-        tails.append(Block(tail[0], tail[1], position, begin, end))
-        open_runs, previous_end = reached, end
-    return blocks + tails

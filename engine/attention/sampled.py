@@ -135,7 +135,7 @@ class Sampled:
 
     def _blocks(self, layer: int, sequence: Read) -> tuple[cpu.BlockList, sampled.SketchedList]:
         """What is read whole and what is drawn from, made anew only when the sequence or its memory changes."""
-        layout = (sequence.serial, sequence.tail.kv.data_ptr())
+        layout = (sequence.serial, sequence.tail.address)
         if layout != self._layout:
             self._layout = layout
             self._lists.clear()
@@ -149,8 +149,7 @@ class Sampled:
                     certain = self._certain.get(id(kv))
                     drawn_from.append(SketchedBlock(block, known.layers[layer], None if certain is None else certain[layer]))
                 position += kv.tokens
-            tail = sequence.tail.kv[layer]
-            whole.append(Block(tail[0], tail[1], position, 0, _EVERY_ROW))
+            whole.append(Block(sequence.tail.key(layer), sequence.tail.value(layer), position, 0, _EVERY_ROW))
             made = self._lists[layer] = cpu.BlockList(whole), sampled.SketchedList(drawn_from)
         return made
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence as Run
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
 
-from engine.model.config import ModelConfig
+from engine.attention.tail import Tail as Tail
+from kernels.reference import Block
 
 
 class KV(Protocol):
@@ -29,41 +31,6 @@ class KV(Protocol):
     def value(self, layer: int) -> torch.Tensor:
         """[Hkv, T, D]."""
         ...
-
-
-class Tail:
-    """KV of what comes after the chain: in memory, written in place, can be cut back.
-
-    kv: [layers, 2, Hkv, capacity, D], the order of a segment file, so that a full tail is written to disk as it lies.
-    """
-
-    def __init__(self, config: ModelConfig, dtype: torch.dtype, capacity: int = 256) -> None:
-        self._shape = (config.layers, 2, config.kv_heads, capacity, config.head_dim)
-        self.kv = torch.zeros(self._shape, dtype=dtype)
-        self.length = 0
-
-    @property
-    def capacity(self) -> int:
-        return self.kv.shape[3]
-
-    def reserve(self, length: int) -> None:
-        """Make room for `length` tokens; what is there stays."""
-        if length <= self.capacity:
-            return
-        capacity = max(length, 2 * self.capacity)
-        grown = torch.zeros((*self.kv.shape[:3], capacity, self.kv.shape[4]), dtype=self.kv.dtype)
-        grown[:, :, :, : self.length] = self.kv[:, :, :, : self.length]
-        self.kv = grown
-
-    def write(self, layer: int, start: int, k: torch.Tensor, v: torch.Tensor) -> None:
-        """k, v [n, Hkv, D] at tail positions [start, start + n)."""
-        into = self.kv[layer, :, :, start : start + k.shape[0]]
-        into[0] = k.transpose(0, 1)
-        into[1] = v.transpose(0, 1)
-
-    def cut(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
-        self.length = min(self.length, length)
 
 
 class Sequence:
@@ -83,6 +50,25 @@ class Sequence:
         return self.chain_length + self.tail.length
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive positions, from `position` on, that packed rows [row_begin, row_end) read: a segment or a tail."""
+
+    kv: KV | Tail
+    position: int
+    row_begin: int
+    row_end: int
+
+    @property
+    def tokens(self) -> int:
+        """Of a tail, its capacity."""
+        return self.kv.capacity if isinstance(self.kv, Tail) else self.kv.tokens
+
+    def block(self, layer: int) -> Block:
+        """As it lies here, in memory."""
+        return Block(self.kv.key(layer), self.kv.value(layer), self.position, self.row_begin, self.row_end)
+
+
 class Rows:
     """Packed rows of one call: the next `count` tokens of each sequence, in the order given.
 
@@ -95,7 +81,7 @@ class Rows:
         self.last_position = max(s.length + n for s, n in self.takes) - 1
         for sequence, count in self.takes:
             sequence.tail.reserve(sequence.tail.length + count)
-        self.layout = tuple((s.serial, s.tail.kv.data_ptr(), n) for s, n in self.takes)
+        self.layout = tuple((s.serial, s.tail.address, n) for s, n in self.takes)
         ends = itertools.accumulate(n for _, n in self.takes)
         self._spans = [(s, end - n, end) for (s, n), end in zip(self.takes, ends, strict=True)]
 
@@ -106,6 +92,31 @@ class Rows:
     def advance(self) -> None:
         for sequence, count in self.takes:
             sequence.tail.length += count
+
+    def stretches(self) -> list[Stretch]:
+        """All that the rows read, in order of position for each row; tails last. Neighbours that share a segment read it as one.
+
+        A tail is listed with its whole capacity: its unwritten positions lie after every row's own, so no row sees them.
+        """
+        made: list[Stretch] = []
+        reached: dict[int, int] = {}  # id of a segment -> index of its stretch, while the rows that read it are neighbours
+        tails: list[Stretch] = []
+        previous_end = 0
+        for sequence, begin, end in self._spans:
+            position = 0
+            before, reached = reached, {}
+            for kv in sequence.chain:
+                index = before.get(id(kv), len(made))
+                if index < len(made) and made[index].row_end == begin == previous_end and made[index].position == position:
+                    made[index] = replace(made[index], row_end=end)
+                else:
+                    index = len(made)
+                    made.append(Stretch(kv, position, begin, end))
+                reached[id(kv)] = index
+                position += kv.tokens
+            tails.append(Stretch(sequence.tail, position, begin, end))
+            previous_end = end
+        return made + tails
 
 
 class Attention(Protocol):

@@ -96,24 +96,25 @@ def attend(
     window: int = 0,
     scores: torch.Tensor | None = None,
     score_of: torch.Tensor | None = None,
+    lse: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Dense attention, meaning as `reference.attend`; gives out [N, Hq, D] float32.
 
     q: [N, Hq, D] float32 contiguous; positions: [N] int32; scores: [groups, Hkv, keys] float32 contiguous or None, and
-    with it score_of: [N] int32.
+    with it score_of: [N] int32; lse: [N, Hq] float32 contiguous, filled where given.
     A row's bits don't depend on the other rows or on the number of threads, only on the instruction set.
     """
     native = library()
     rows, heads, dim = q.shape
     if native is None or dim % 16 or dim > 256 or not blocks.blocks:
-        return _without_library(q, positions, blocks.blocks, scale, softcap, window, scores, score_of)
+        return _without_library(q, positions, blocks.blocks, scale, softcap, window, scores, score_of, lse)
     out = torch.empty_like(q)
     call = AttendCall(
         q=q.data_ptr(),
         positions=positions.data_ptr(),
         blocks=blocks.address,
         out=out.data_ptr(),
-        lse=None,
+        lse=lse.data_ptr() if lse is not None else None,
         scores=scores.data_ptr() if scores is not None else None,
         score_of=score_of.data_ptr() if score_of is not None else None,
         keys=scores.shape[2] if scores is not None else 0,
@@ -140,11 +141,14 @@ def _without_library(
     window: int,
     scores: torch.Tensor | None,
     score_of: torch.Tensor | None,
+    lse: torch.Tensor | None,
 ) -> torch.Tensor:
     """The reference; few rows one at a time and on the keys they see alone, since torch's sums differ with the numbers of both."""
     if scores is not None or len(q) > FEW:
-        out, _ = reference.attend(q, positions, blocks, scale, softcap, window, scores, score_of)
+        out, mass = reference.attend(q, positions, blocks, scale, softcap, window, scores, score_of)
         if len(q) > FEW:
+            if lse is not None:
+                lse.copy_(mass)
             return out
     rows = []
     for row, position in enumerate(positions.tolist()):
@@ -153,5 +157,7 @@ def _without_library(
             for block in blocks
             if block.row_begin <= row < block.row_end and block.position <= position and block.k.shape[1]
         ]
-        rows.append(reference.attend(q[row : row + 1], positions[row : row + 1], seen, scale, softcap, window)[0])
-    return torch.cat(rows)
+        rows.append(reference.attend(q[row : row + 1], positions[row : row + 1], seen, scale, softcap, window))
+    if lse is not None:
+        lse.copy_(torch.cat([mass for _, mass in rows]))
+    return torch.cat([out for out, _ in rows])

@@ -46,6 +46,15 @@ def test_the_reference_gives_the_logarithm_of_the_denominator() -> None:
     assert off(case.reference()[1], case.truth()[1]) < 2e-5
 
 
+@pytest.mark.parametrize("rows", [FEW, MANY])
+@pytest.mark.parametrize("dim", [64, 24], ids=["native", "without a native kernel"])
+def test_the_logarithm_of_the_denominator_is_given_where_asked(isa: str, dim: int, rows: int) -> None:
+    case = one_sequence(dim, 3, rows)
+    lse = torch.empty(rows, case.q.shape[1])
+    cpu.attend(case.q, case.positions, cpu.BlockList(case.blocks), case.scale, lse=lse)
+    assert off(lse, case.truth()[1]) < near(case)
+
+
 def test_the_reference_computes_in_float64_where_queries_are() -> None:
     case = one_sequence(64, 3, FEW)
     out = reference.attend(case.q.double(), case.positions, case.blocks, case.scale)[0]

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.attention import exact
 from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory
 from engine.attention.sequence import Rows, Sequence, Tail
@@ -129,8 +128,8 @@ def test_scale_cap_and_window_are_those_of_the_model() -> None:
 
 
 def listed(rows: Rows) -> list[tuple[int, int, int, int]]:
-    """(tokens, position, first row, end row) of every block of layer 0."""
-    return [(block.k.shape[1], block.position, block.row_begin, block.row_end) for block in exact._shared(0, rows)]
+    """(tokens, position, first row, end row) of all that is read."""
+    return [(each.tokens, each.position, each.row_begin, each.row_end) for each in rows.stretches()]
 
 
 def test_a_chain_shared_by_neighbours_is_listed_once_for_all_their_rows() -> None:
