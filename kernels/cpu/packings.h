@@ -32,7 +32,7 @@ struct Q8_0 {
   static constexpr int BLOCK = 32, BYTES = 34;
   static void unpack(const uint8_t* b, int, F* out) {
     float d = half(b);
-    for (int i = 0; i < VECTORS; i++) out[i] = rounded(floats((const int8_t*)b + 2 + i * W) * d);
+    for (int i = 0; i < VECTORS; i++) out[i] = rounded_weight(floats(lanes((const int8_t*)b + 2 + i * W)) * d);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int) {
@@ -46,7 +46,7 @@ struct Q4_0 {
   static constexpr int BLOCK = 32, BYTES = 18;
   static void unpack(const uint8_t* b, int, F* out) {
     float d = half(b);
-    from_nibbles(b + 2, d, -8 * d, out);
+    from_nibbles(b + 2, Line(d, -8 * d), out);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int) {
@@ -58,7 +58,7 @@ struct Q4_0 {
 
 struct Q4_1 {
   static constexpr int BLOCK = 32, BYTES = 20;
-  static void unpack(const uint8_t* b, int, F* out) { from_nibbles(b + 4, half(b), half(b + 2), out); }
+  static void unpack(const uint8_t* b, int, F* out) { from_nibbles(b + 4, Line(b), out); }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int) { return pairs_of_nibbles(b + 4, Line(b)); }
 #endif
@@ -70,7 +70,7 @@ struct Q5_0 {
     uint32_t high;
     std::memcpy(&high, b + 2, 4);
     float d = half(b);
-    from_nibbles(b + 6, high, d, -16 * d, out);
+    from_nibbles(b + 6, high, Line(d, -16 * d), out);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int) {
@@ -87,7 +87,7 @@ struct Q5_1 {
   static void unpack(const uint8_t* b, int, F* out) {
     uint32_t high;
     std::memcpy(&high, b + 4, 4);
-    from_nibbles(b + 8, high, half(b), half(b + 2), out);
+    from_nibbles(b + 8, high, Line(b), out);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int) {
@@ -101,16 +101,12 @@ struct Q5_1 {
 struct Q4_K {
   static constexpr int BLOCK = 256, BYTES = 144;
   static void unpack(const uint8_t* b, int sub, F* out) {
-    float scale, offset;
-    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
-    from_halves(b + 16 + sub / 2 * 32, sub % 2 * 4, scale, offset, out);
+    from_halves(b + 16 + sub / 2 * 32, sub % 2 * 4, line_of(b, sub), out);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int sub) {
-    float scale, offset;
-    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
     __m512i codes = _mm512_cvtepu8_epi16(bits_of(b + 16 + sub / 2 * 32, sub % 2 * 4, 15));
-    return _mm512_permutexvar_epi16(codes, table16(Line(scale, offset)));
+    return _mm512_permutexvar_epi16(codes, table16(line_of(b, sub)));
   }
 #endif
 };
@@ -118,19 +114,15 @@ struct Q4_K {
 struct Q5_K {
   static constexpr int BLOCK = 256, BYTES = 176;
   static void unpack(const uint8_t* b, int sub, F* out) {
-    float scale, offset;
-    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
     const uint8_t *low = b + 48 + sub / 2 * 32, *high = b + 16;
-    uint8_t codes[RUN];
-    for (int i = 0; i < RUN; i++) codes[i] = (low[i] >> sub % 2 * 4 & 15) | (high[i] >> sub & 1) << 4;
-    from_codes(codes, scale, offset, out);
+    Line line = line_of(b, sub);
+    for (int i = 0; i < VECTORS; i++)
+      out[i] = line.weights((lanes(low + i * W) >> sub % 2 * 4 & 15) | (lanes(high + i * W) >> sub & 1) << 4);
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int sub) {
-    float scale, offset;
-    six_bits(b + 4, sub, half(b), half(b + 2), &scale, &offset);
     __m256i low = bits_of(b + 48 + sub / 2 * 32, sub % 2 * 4, 15), high = _mm256_slli_epi16(bits_of(b + 16, sub, 1), 4);
-    return _mm512_permutexvar_epi16(_mm512_cvtepu8_epi16(_mm256_or_si256(low, high)), table32(Line(scale, offset)));
+    return _mm512_permutexvar_epi16(_mm512_cvtepu8_epi16(_mm256_or_si256(low, high)), table32(line_of(b, sub)));
   }
 #endif
 };
@@ -142,9 +134,10 @@ struct Q6_K {
     const uint8_t *low = b + part * 64 + quarter % 2 * 32, *high = b + 128 + part * 32;
     const int8_t* scales = (const int8_t*)b + 192 + sub * 2;
     float d = half(b + 208);
-    uint8_t codes[RUN];
-    for (int i = 0; i < RUN; i++) codes[i] = (low[i] >> quarter / 2 * 4 & 15) | (high[i] >> 2 * quarter & 3) << 4;
-    for (int i = 0; i < VECTORS; i++) out[i] = rounded((floats(codes + i * W) - 32.0f) * (d * (float)scales[i * W / 16]));
+    for (int i = 0; i < VECTORS; i++) {
+      I codes = (lanes(low + i * W) >> quarter / 2 * 4 & 15) | (lanes(high + i * W) >> 2 * quarter & 3) << 4;
+      out[i] = rounded_weight(floats(codes - 32) * (d * (float)scales[i * W / 16]));
+    }
   }
 #if defined(__AVX512BF16__)
   static __m512i pairs(const uint8_t* b, int sub) {

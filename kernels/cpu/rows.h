@@ -13,7 +13,12 @@
 
 namespace {
 
-constexpr int AT_ONCE = 8;  // rows of x that share one unpacking: with two rows of W, 16 sums stay in registers
+constexpr int AT_ONCE = 8;   // rows of x that share one unpacking
+constexpr int AHEAD = 4096;  // bytes of W from what is read to what is fetched meanwhile
+
+// Rows of W that are multiplied by n rows of x at a time: with 32 registers up to 16 sums stay in them, with 16 registers fewer do, beside
+// what unpacking takes.
+constexpr int together(int n) { return W == 16 ? (n <= 4 ? 4 : 2) : n <= 2 ? 2 : 1; }
 
 inline int padded(int columns) { return (columns + RUN - 1) / RUN * RUN; }
 
@@ -27,7 +32,12 @@ struct Input {
 
 template <class Packing, int OUT, int N>
 struct Sums {
-  F acc[OUT][N] = {};
+  F acc[OUT][N];
+
+  Sums() {
+    for (int o = 0; o < OUT; o++)
+      for (int r = 0; r < N; r++) acc[o][r] = F{};
+  }
 
   // 32 numbers of the o-th row of W against the columns from `at` on.
   void add(int o, const uint8_t* block, int sub, const Input& x, int at) {
@@ -46,24 +56,26 @@ struct Sums {
   }
 
   void totals(float (*sums)[AT_ONCE]) const {
-    for (int r = 0; r < N; r++) {
+    constexpr int COUNT = OUT * N;
+    F none = {};
+    auto at = [&](int i) { return i < COUNT ? acc[i / N][i % N] : none; };
+    for (int i = 0; i < COUNT; i += 4) {
       float four[4];
-      F none = {};
-      sum4(acc[0][r], OUT > 1 ? acc[1 % OUT][r] : none, OUT > 2 ? acc[2 % OUT][r] : none, OUT > 3 ? acc[3 % OUT][r] : none, four);
-      for (int o = 0; o < OUT; o++) sums[o][r] = four[o];
+      sum4(at(i), at(i + 1), at(i + 2), at(i + 3), four);
+      for (int j = i; j < std::min(i + 4, COUNT); j++) sums[j / N][j % N] = four[j - i];
     }
   }
 };
 
-// OUT rows of W against N rows of x; sums[o][r]. `ahead`: bytes from here to what is read soon.
+// OUT rows of W against N rows of x; sums[o][r].
 template <class Packing, int OUT, int N>
-inline void products(const uint8_t* const* w, int64_t ahead, const Input& x, int columns, float (*sums)[AT_ONCE]) {
+inline void products(const uint8_t* const* w, const Input& x, int columns, float (*sums)[AT_ONCE]) {
   Sums<Packing, OUT, N> total;
   int whole = columns / Packing::BLOCK, at = 0;
   for (int b = 0; b < whole; b++) {
     int64_t offset = (int64_t)b * Packing::BYTES;
     for (int o = 0; o < OUT; o++)
-      for (int line = 0; line < Packing::BYTES; line += 64) __builtin_prefetch(w[o] + offset + ahead + line);
+      for (int line = 0; line < Packing::BYTES; line += 64) __builtin_prefetch(w[o] + offset + AHEAD + line);
     for (int sub = 0; sub < Packing::BLOCK / RUN; sub++, at += RUN)
       for (int o = 0; o < OUT; o++) total.add(o, w[o] + offset, sub, x, at);
   }
@@ -79,14 +91,15 @@ inline void products(const uint8_t* const* w, int64_t ahead, const Input& x, int
   total.totals(sums);
 }
 
-// Rows [lo, hi) of a band against n <= 8 rows of x, into out[r * out_stride + row].
-template <class Packing, int OUT, int N>
+// Rows [lo, hi) of a band against n <= N rows of x, into out[r * out_stride + row].
+template <class Packing, int N>
 void band_rows(const LsBand& band, int lo, int hi, const Input& x, int columns, int n, float* out, int64_t out_stride) {
+  constexpr int OUT = together(N);
   for (int row = lo; row < hi; row += OUT) {
     const uint8_t* w[OUT];
     for (int o = 0; o < OUT; o++) w[o] = band.data + (int64_t)std::min(row + o, hi - 1) * band.row_bytes;
     float sums[OUT][AT_ONCE];
-    products<Packing, OUT, N>(w, 2 * OUT * band.row_bytes, x, columns, sums);
+    products<Packing, OUT, N>(w, x, columns, sums);
     for (int o = 0; o < OUT && row + o < hi; o++)
       for (int r = 0; r < n; r++) out[r * out_stride + row + o] = sums[o][r];
   }
@@ -104,11 +117,11 @@ void matrix_rows(const LsMatrix& m, int lo, int hi, const Input& x, int n, float
       if (begin >= end) continue;
       with_packing(band.packing, [&](auto packing) {
         typedef decltype(packing) P;
-        if (count == 1) band_rows<P, 4, 1>(band, begin, end, from, m.columns, count, to + top, out_stride);
-        else if (count == 2) band_rows<P, 4, 2>(band, begin, end, from, m.columns, count, to + top, out_stride);
-        else if (count <= 4) band_rows<P, 4, 4>(band, begin, end, from, m.columns, count, to + top, out_stride);
-        else if (count <= 6) band_rows<P, 2, 6>(band, begin, end, from, m.columns, count, to + top, out_stride);
-        else band_rows<P, 2, 8>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        if (count == 1) band_rows<P, 1>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count == 2) band_rows<P, 2>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count <= 4) band_rows<P, 4>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else if (count <= 6) band_rows<P, 6>(band, begin, end, from, m.columns, count, to + top, out_stride);
+        else band_rows<P, 8>(band, begin, end, from, m.columns, count, to + top, out_stride);
       });
     }
     if (m.bias)
