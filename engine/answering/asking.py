@@ -29,6 +29,7 @@ from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document
 
 if TYPE_CHECKING:
+    from engine.attention.sampled import Sampled
     from engine.shelf import Call, Shelf
 
 MAX_TOKENS = 256
@@ -191,6 +192,8 @@ class Question:
             "cut": generated.ending == "limit",
             "stopped": generated.ending == "stopped",
             "mode": "sampled" if sampled else "exact",
+            "mode_asked": self.mode.name,
+            "exact_because": self.reader.exact_because if self.reader is not None and not sampled else None,
             "model": model.name,
             "trial_model": model.card.trial,
             "device": "cpu",
@@ -208,9 +211,15 @@ class Question:
             "acceptance_rate": None,
             "keys_read_fraction": _mean([each.keys_read_fraction for each in sampled], 1.0),
             "rows_read_fraction": _mean([each.rows_read_fraction for each in sampled], 1.0),
-            "error_measured": _mean([each.error_measured for each in sampled if each.error_measured is not None], 0.0),
+            "error_measured": _error(sampled),
             "citations": [citation_json(citation) for citation in citations],
         }
+
+
+def _error(sampled: Sequence[Sampled]) -> float | None:
+    """None where nothing was measured: it was stopped before the first token that is."""
+    measured = [each.error_measured for each in sampled if each.error_measured is not None]
+    return _mean(measured, 0.0) if measured or not sampled else None
 
 
 def _mean(values: Sequence[float], without: float) -> float:

@@ -16,6 +16,7 @@ import torch
 from engine.answering.citations import middle_layers
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
 from engine.errors import LongshelfError
+from engine.library.figures import JOINED, SHORT
 from engine.model.config import ModelConfig
 
 if TYPE_CHECKING:
@@ -62,7 +63,11 @@ EXACT = Mode()
 
 
 class Decoding:
-    """What reads an answer's tokens behind one chain. exact: reads the prompt, watching `mode.watched_layers`."""
+    """What reads an answer's tokens behind one chain. exact: reads the prompt, watching `mode.watched_layers`.
+
+    preparing() is called before what takes seconds and happens once for a model. exact_because: why an answer that was to be sampled
+    is read exactly, SHORT or JOINED; None where it is sampled or has no second token.
+    """
 
     def __init__(
         self,
@@ -73,20 +78,28 @@ class Decoding:
         mode: Mode,
         seed: int,
         before_layer: Callable[[], None],
+        preparing: Callable[[], None],
     ) -> None:
         self.sampled: Sampled | None = None
+        self.exact_because: str | None = None
         self._model, self._shelf, self._chain = model, shelf, chain
         self._exact, self._mode, self._seed, self._before_layer = exact, mode, seed, before_layer
+        self._preparing = preparing
 
     def start(self) -> Attention:
         """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored."""
+        if self._mode.name == "exact":
+            return self._exact
         from engine.store.segment import Segment
 
         segments = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
-        if self._mode.name == "exact" or sum(segment.tokens for segment in segments) < LEAST:
+        if sum(segment.tokens for segment in segments) < LEAST:
+            self.exact_because = SHORT if sum(kv.tokens for kv in self._chain[1:]) < LEAST else JOINED
             return self._exact
         from engine.retrieval import kept_sketches, projections
 
+        if not projections.are_kept(self._model):
+            self._preparing()
         made = projections.of(self._model, self._before_layer)
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
         self.sampled = sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed)

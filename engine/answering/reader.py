@@ -45,6 +45,7 @@ class Reader:
         self._prompts = Prompts(model.card, model.tokenizer)
         self._measured: dict[int, float] = {}
         self.sampled: list[Sampled] = []  # what sampled, one for each answer
+        self.exact_because: str | None = None  # see `Decoding`; of the last answer that says why
 
     @cached_property
     def chains(self) -> Chains:
@@ -125,6 +126,9 @@ class Reader:
     def _say_join(self, tokens: int) -> None:
         self.asking.emit("phase", {"name": "joining", "tokens": tokens, "seconds": round(tokens / self.shelf.queue.usual_speed, 1)})
 
+    def _say_preparing(self) -> None:
+        self.asking.emit("phase", {"name": "preparing_sampling"})
+
     def _best(self) -> Source:
         """The part that the question most likely asks about."""
         self.asking.emit("phase", {"name": "choosing", "parts_total": self.documents.parts_total})
@@ -153,7 +157,7 @@ class Reader:
         attention = Exact(model.config, asking.mode.watched_layers(model.config))
         sequence = Read(chain, self._tail(length, prompt))
         seed = asking.sampling.seed
-        decoding = Decoding(model, self.shelf, chain, attention, asking.mode, seed, self._before_layer)
+        decoding = Decoding(model, self.shelf, chain, attention, asking.mode, seed, self._before_layer, self._say_preparing)
         generated = generate(
             model.decoder,
             model.tokenizer,
@@ -167,6 +171,7 @@ class Reader:
             decoding.start,
         )
         self.sampled += [decoding.sampled] if decoding.sampled is not None else []
+        self.exact_because = decoding.exact_because or self.exact_because
         self._count(generated, decoding.bytes_read, length, len(prompt), last)
         answer = Answer(generated, tuple(sources))
         self._find_sources(answer, chain)

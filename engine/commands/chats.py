@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from engine.commands.session import Session
+from engine.library.figures import how_read
 
 
 def add_parsers(commands: Any, output: ArgumentParser) -> None:
@@ -52,6 +53,8 @@ def _show(options: Namespace, session: Session) -> dict[str, Any]:
     for message in result["messages"]:
         who = "You" if message["role"] == "user" else result["model"]
         session.output.say(f"\n{who}: {message['text']}" + (f"  [{message['status']}]" if message["status"] != "complete" else ""))
+        if how := how_read(message["meta"]):
+            session.output.say(f"  sampled: {how}")
         for citation in message["citations"]:
             session.output.say(f"  [{citation['number']}] {citation['section'] or citation['title']}, line {citation['line']}")
     return result

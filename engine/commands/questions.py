@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.commands.session import Session, duration
 from engine.errors import LongshelfError
+from engine.library.figures import how_read
 
 LONGEST_QUOTE = 300
 
@@ -78,6 +79,8 @@ def _told(options: Namespace, session: Session) -> Any:
             session.output.event(event, data)
         elif event == "token" and not options.json:
             session.output.say(data["text"], end="")
+        elif event == "phase" and data["name"] == "preparing_sampling":
+            session.output.note("Preparing this model for sampling, once; it takes some seconds.")
         elif event == "phase" and data["name"] == "joining":
             session.output.note(
                 f"Reading these documents together for the first time: {data['tokens']:,} tokens, about {duration(data['seconds'])}."
@@ -111,10 +114,11 @@ def _say_sources(session: Session, result: dict[str, Any]) -> None:
     so_far = f" ({ready} read so far)" if ready < total else ""
     joined = " joined without reading them together (approximate)" if result["approximate"] else ""
     trial = " · trial model" if result["trial_model"] else ""
-    mode = f" · sampled, error {result['error_measured']:.0%}" if result["mode"] == "sampled" else ""
+    if how := how_read(result):
+        session.output.say(f"sampled: {how}")
     again = f" · {result['document_tokens_prefilled']:,} document tokens read for this" if result["document_tokens_prefilled"] else ""
     session.output.say(
-        f"from memory · read {read} of {total} parts{so_far}{joined}{mode} · {result['ttft_s']:.1f} s to the first word"
+        f"from memory · read {read} of {total} parts{so_far}{joined} · {result['ttft_s']:.1f} s to the first word"
         f" · chat {result['chat']}{trial}{again}"
     )
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from engine.library.chats import Chats
 from engine.library.conversation import Chat, Citation, Message
+from engine.library.figures import how_read
 
 
 def as_markdown(chats: Chats, chat_id: str) -> str:
@@ -40,6 +41,8 @@ def _message(message: Message, others: int) -> list[str]:
         lines += ["", "*(stopped)*"]
     if message.status in ("failed", "pending"):
         lines += ["", f"*(not finished: {message.meta.get('reason', message.status)})*"]
+    if how := how_read(message.meta):
+        lines += ["", f"*(Fast: {how})*"]
     if others:
         lines += ["", f"*({others} other version{'s' if others > 1 else ''} of this: see the JSON export)*"]
     for citation in message.citations:

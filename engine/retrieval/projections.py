@@ -42,6 +42,11 @@ class Projections:
         return self.layers[0].layout
 
 
+def are_kept(model: LoadedModel) -> bool:
+    """Whether those of a model were fitted before."""
+    return (model.installed.folder / FILE).exists()
+
+
 def of(model: LoadedModel, before_layer: Callable[[], None]) -> Projections:
     """Those of a model: as they are kept with it, else fitted now, which takes seconds. On the model thread."""
     path = model.installed.folder / FILE

@@ -19,7 +19,7 @@ from engine.library.sidecars import SKETCH
 from engine.model.config import ModelConfig
 from engine.retrieval import kept_sketches
 from engine.shelf import Shelf
-from tests.engine.books import add, ask, book
+from tests.engine.books import Row, add, ask, book, listen
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def kept(shelf: Shelf) -> list[str]:
 def test_a_sampled_answer_says_what_it_read_and_how_far_off_it_was(tiny_shelf: Shelf, document: str) -> None:
     exact = ask(tiny_shelf, document)
     result = ask(tiny_shelf, document, mode="sampled", seed=1)
-    assert result["mode"] == "sampled"
+    assert (result["mode"], result["mode_asked"], result["exact_because"]) == ("sampled", "sampled", None)
     assert 0 < result["error_measured"] < 1
     assert 0 < result["keys_read_fraction"] < result["rows_read_fraction"] < 1
     assert result["kv_bytes_read"] < exact["kv_bytes_read"]
@@ -60,6 +60,13 @@ def test_sketches_are_kept_and_found_by_the_next_question(tiny_shelf: Shelf, doc
     assert len(kept(tiny_shelf)) == len(tiny_shelf.library.parts.segments(tiny_shelf.library.parts.of(document)[0].id))
     monkeypatch.setattr(kept_sketches, "make", refuse)
     assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
+
+
+def test_preparing_a_model_is_told_once(tiny_shelf: Shelf, document: str) -> None:
+    events: list[tuple[str, Row]] = []
+    for _ in range(2):
+        ask(tiny_shelf, document, mode="sampled", call=listen(events))
+    assert [data["name"] for name, data in events if name == "phase"].count("preparing_sampling") == 1
 
 
 def refuse(*arguments: object) -> torch.Tensor:
@@ -104,6 +111,7 @@ def test_a_short_chain_is_read_exactly(tiny_shelf: Shelf, document: str, monkeyp
     result = ask(tiny_shelf, document, mode="sampled")
     assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
     assert (result["mode"], result["error_measured"], result["keys_read_fraction"]) == ("exact", 0.0, 1.0)
+    assert (result["mode_asked"], result["exact_because"]) == ("sampled", "short")
     assert not kept(tiny_shelf)
 
 

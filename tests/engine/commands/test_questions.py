@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from engine.answering import modes
 from tests.engine.books import PART, book
 from tests.engine.commands.conftest import Longshelf
 
@@ -53,6 +55,20 @@ def test_an_answer_is_printed_with_what_was_read(shelf: Longshelf) -> None:
     assert done.status == 0
     assert "from memory · read 1 of 2 parts" in done.out
     assert "[1] " in done.out
+
+
+def test_a_sampled_answer_is_printed_with_its_error(longshelf: Longshelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, small in (("LEAST", 16), ("KEYS", 20), ("COMPACT", 8), ("LOCAL", 8)):
+        monkeypatch.setattr(modes, name, small)
+    longshelf("add", book(tmp_path, 1), "--part-tokens", PART)
+    out = longshelf("ask", "book", "Who keeps lamp 1.3?", *SHORT, "--mode", "sampled").out
+    assert re.search(r"^sampled: read [\d.]+ % of the memory for each word, measured error [\d.]+ %$", out, re.MULTILINE)
+
+
+def test_a_short_text_is_read_exactly_and_that_is_printed(shelf: Longshelf) -> None:
+    done = shelf("ask", "book", "Who keeps lamp 2.3?", *SHORT, "--mode", "sampled")
+    assert "\nsampled: read exactly, since the part of the text that it needed is short\n" in done.out
+    assert "sampled" not in shelf("ask", "book", "Who keeps lamp 2.3?", *SHORT).out
 
 
 def test_events_come_as_json_lines_before_the_result(shelf: Longshelf) -> None:

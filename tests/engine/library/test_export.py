@@ -40,6 +40,16 @@ def test_markdown_says_what_was_not_finished(library: Library) -> None:
     assert "*(not finished: interrupted)*" in export.as_markdown(library.chats, chat.id)
 
 
+def test_markdown_says_how_a_fast_answer_was_read(library: Library) -> None:
+    chat = library.chats.create("tiny")
+    asked = library.chats.add_user_message(chat.id, None, "Who?")
+    answer = library.chats.add_assistant_message(chat.id, asked.id)
+    figures = {"mode": "sampled", "rows_read_fraction": 0.123, "error_measured": 0.0617}
+    library.chats.finish_message(answer.id, "Ahab.", "complete", figures)
+    exported = export.as_markdown(library.chats, chat.id)
+    assert "Ahab.\n\n*(Fast: read 12 % of the memory for each word, measured error 6.2 %)*\n" in exported
+
+
 def test_json_holds_every_branch(library: Library) -> None:
     chat_id = talk(library)
     exported = json.loads(export.as_json(library.chats, chat_id))
