@@ -86,6 +86,15 @@ class Commands(QObject):
         self.send = self._make(self.tr("&Send"), None, self.tr("Send the question (Enter)"), "send")
         self.stop = self._make(self.tr("S&top"), "Esc", self.tr("Stop answering; the text so far is kept"), "stop")
         self.regenerate = self._make(self.tr("Answer a&gain"), "Ctrl+R", self.tr("Ask the last question again, as another branch"), "again")
+        self.answer_exactly = self._make(
+            self.tr("Answer e&xactly"), "Ctrl+E", self.tr("Ask the last question again in Exact mode, as another branch"), "again"
+        )
+        self.fast = self._make(
+            self.tr("&Fast answers"),
+            "Ctrl+Shift+F",
+            self.tr("Read a part of the memory for each word, and estimate the rest"),
+            checkable=True,
+        )
         self.copy_answer = self._make(
             self.tr("&Copy the last answer"), "Ctrl+Shift+C", self.tr("Copy the last answer as the model wrote it"), "copy"
         )

@@ -1,4 +1,4 @@
-"""What the window remembers between starts: language, theme, geometry, the open chat, a question not yet sent.
+"""What the window remembers between starts: language, theme, mode, geometry, the open chat, a question not yet sent.
 
 Kept in HOME/window.ini, so that a home can be moved or thrown away whole. What concerns the engine is kept by the engine.
 """
@@ -13,6 +13,7 @@ from engine.home import Home
 
 LANGUAGES = ("system", "en", "ko")
 THEMES = ("system", "light", "dark")
+MODES = ("exact", "sampled")
 
 
 class Preferences:
@@ -34,6 +35,15 @@ class Preferences:
     @theme.setter
     def theme(self, value: str) -> None:
         self._settings.setValue("theme", value)
+
+    @property
+    def mode(self) -> str:
+        """How the next question is to be answered."""
+        return self._one_of("mode", MODES)
+
+    @mode.setter
+    def mode(self, value: str) -> None:
+        self._settings.setValue("mode", value)
 
     @property
     def chat(self) -> str:

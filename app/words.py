@@ -20,6 +20,14 @@ def percent(value: float) -> str:
     return _translate("Words", "{0} %").format(number(min(value, 99.9) if value < 100 else 100, 1))
 
 
+def share(fraction: float) -> str:
+    """12 %, 6.2 %; never 0 % of what is more than nothing. With a space that no line ends at."""
+    value = 100 * fraction
+    if 0 < value < 0.1:
+        return _translate("Words", "under {0}").format(share(0.001))
+    return f"{number(value, 0 if value >= 9.95 or not value else 1)}\N{NO-BREAK SPACE}%"
+
+
 def size(count: float) -> str:
     """Bytes in the decimal units of disks: 93 MB, 3.8 GB."""
     value = float(count)

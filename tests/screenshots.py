@@ -214,6 +214,21 @@ def branches(stage: Stage) -> Iterator[object]:
     yield stage.window
 
 
+def fast(stage: Stage) -> Iterator[object]:
+    stage.engine.documents = {"book": stage.fake.book()}
+    stage.open()
+    stage.window.chat.chooser.choose(["book"])
+    stage.window.commands.fast.trigger()
+    stage.window.activateWindow()
+    stage.window.chat.box.switch.fast.setFocus()
+    stage.wait(100)
+    yield stage.window
+    stage.ask("Who rents Netherfield?")
+    stage.engine.sampled = {"mode": "exact", "exact_because": "short"}
+    stage.ask("And who told them?")
+    yield stage.window
+
+
 def streaming(stage: Stage) -> Iterator[object]:
     stage.engine.documents = {"book": stage.fake.book()}
     stage.open()
@@ -271,7 +286,7 @@ def dialogs(stage: Stage) -> Iterator[object]:
 
 
 VIEWS: dict[str, Callable[[Stage], Iterator[object]]] = {
-    view.__name__: view for view in (first_start, empty, handbook, library, chat, branches, streaming, trouble, dropping, dialogs)
+    view.__name__: view for view in (first_start, empty, handbook, library, chat, branches, fast, streaming, trouble, dropping, dialogs)
 }
 
 if __name__ == "__main__":

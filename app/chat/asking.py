@@ -7,12 +7,12 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app import words
+from app.chat import modes
 from app.chat.conversation import Conversation, Message, MessageId
 from app.engine_client import Engine
 from engine.errors import LongshelfError
 
 Row = dict[str, Any]
-_AGAIN_TEMPERATURE = 0.7
 _LOCAL = "local-"  # ids of messages that the engine hasn't saved yet
 
 
@@ -32,9 +32,11 @@ class Asking(QObject):
         parent_id: MessageId | None,
         documents: list[str],
         all: bool = False,
+        mode: str = modes.EXACT,
         again: Message | None = None,
+        temperature: float = 0.0,
     ) -> None:
-        """again: a saved question that is to get another answer; it is drawn, since the likeliest one is there already."""
+        """again: a saved question that is to get another answer. temperature: 0 for the likeliest answer, else one is drawn."""
         super().__init__()
         Asking._count += 1
         self.conversation = conversation
@@ -45,11 +47,11 @@ class Asking(QObject):
             conversation.add(self.question)
         conversation.add(self.answer)
         conversation.documents = list(documents)
-        params: Row = {"documents": documents, "all": all, "question": question, "mode": "exact", "parts": "auto"}
+        params: Row = {"documents": documents, "all": all, "question": question, "mode": mode, "parts": "auto"}
         if conversation.id:
             params |= {"chat": conversation.id, "parent": again.id if again else parent_id}
-        if again:
-            params["temperature"] = _AGAIN_TEMPERATURE
+        if temperature:
+            params["temperature"] = temperature
         self._reply = engine.request("ask", params, done=self._on_done, failed=self._on_failed, event=self._on_event)
         self._reply.tokens.connect(self._on_tokens)
 
@@ -109,6 +111,8 @@ class Asking(QObject):
                 return words.join(self.tr("Reading these documents together for the first time…"), cost)
             case "reading_parts":
                 return self.tr("Reading part {0} of {1}…").format(words.number((data.get("parts_done") or 0) + 1), total)
+            case "preparing_sampling":
+                return self.tr("Preparing this model for Fast answers, once; it takes some seconds…")
             case "reading_question":
                 return self.tr("Reading your question…")
         return self.tr("Answering…")

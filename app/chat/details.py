@@ -10,6 +10,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app import words
+from app.chat import modes
 
 Row = dict[str, Any]
 
@@ -32,7 +33,7 @@ class Details(QFrame):
         count, seconds = words.number, self._seconds
         rows = [
             (self.tr("Model"), meta.get("model"), str),
-            (self.tr("Mode"), meta.get("mode"), self._mode),
+            (self.tr("Mode"), meta.get("mode"), modes.name),
             (self.tr("Parts read"), self._parts(meta), str),
             (self.tr("Document tokens read again"), meta.get("document_tokens_prefilled"), count),
             (self.tr("Tokens from memory"), meta.get("reused_tokens"), count),
@@ -45,7 +46,8 @@ class Details(QFrame):
             (self.tr("Speed"), meta.get("tokens_per_s"), lambda value: self.tr("{0} tokens/s").format(words.number(value, 1))),
             (self.tr("Memory read"), meta.get("kv_bytes_read"), words.size),
             (self.tr("Draft accepted"), meta.get("acceptance_rate"), lambda value: words.percent(value * 100)),
-            (self.tr("Error measured"), meta.get("error_measured") or None, lambda value: words.number(value, 4)),
+            (self.tr("Memory read for each word"), meta.get("rows_read_fraction") if meta.get("mode") == modes.FAST else None, words.share),
+            (self.tr("Error measured"), modes.error_of(meta), words.share),
             (self.tr("Device"), words.join(str(meta.get("device") or ""), str(meta.get("dtype") or "")), str),
         ]
         return [(name, form(value)) for name, value, form in rows if value not in (None, "")]
@@ -54,9 +56,6 @@ class Details(QFrame):
         if meta.get("parts_total") is None:
             return ""
         return self.tr("{0} of {1}").format(words.number(len(meta.get("parts_read") or [])), words.number(meta["parts_total"]))
-
-    def _mode(self, mode: str) -> str:
-        return self.tr("Exact") if mode == "exact" else mode
 
     def _seconds(self, value: float) -> str:
         return self.tr("{0} s").format(words.number(value, 2 if value < 10 else 1))

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app import theme, words
+from app.chat import modes
 from app.chat.body import Body
 from app.chat.conversation import Message, MessageId
 from app.chat.details import Details
@@ -21,6 +22,7 @@ class MessageView(QFrame):
     copy_asked = Signal(object)
     edit_asked = Signal(object)
     again_asked = Signal(object)
+    exact_asked = Signal(object)
     branch_asked = Signal(object)  # id of the sibling to open
     link_opened = Signal(str)
 
@@ -39,12 +41,16 @@ class MessageView(QFrame):
         self._body.link_opened.connect(self.link_opened)
         self._state = QLabel(wordWrap=True, objectName="quiet", visible=False)
         self._origin = QLabel(wordWrap=True, objectName="quiet", visible=False)
+        self._how = QLabel(wordWrap=True, objectName="quiet", visible=False)
         self._sources = QLabel(wordWrap=True, visible=False, textFormat=Qt.TextFormat.RichText)
         self._sources.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard
         )
         self._sources.setAccessibleName(self.tr("Citations"))
         self._sources.linkActivated.connect(lambda target: self.citation_opened.emit(message.id, int(target)))
+        self._exactly = QToolButton(autoRaise=True, text=self.tr("Answer exactly"), accessibleName=self.tr("Answer exactly"), visible=False)
+        self._exactly.setToolTip(self.tr("Ask this question again in Exact mode; this answer stays, on a branch of its own"))
+        self._exactly.clicked.connect(lambda: self.exact_asked.emit(message.id))
         self._details: Details | None = None
         self._details_button = QToolButton(autoRaise=True, checkable=True, text=self.tr("Details"), visible=False)
         self._details_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -53,7 +59,7 @@ class MessageView(QFrame):
 
         self._layout = QVBoxLayout(self)
         self._layout.addLayout(self._head(siblings))
-        for widget in (self._body, self._state, self._origin, self._sources):
+        for widget in (self._body, self._state, self._origin, self._how, self._sources):
             self._layout.addWidget(widget)
         if message.role == "assistant":
             tools = QHBoxLayout()
@@ -76,15 +82,18 @@ class MessageView(QFrame):
         self._say_state(self._state_words())
         if message.role == "assistant" and not pending:
             self._show_origin()
+            self._show_how()
             self._show_sources()
             self._details_button.setVisible(message.meta.get("generated_tokens") is not None)
         for button in self._finished_only:
             button.setVisible(not pending)
+        self._exactly.setVisible(message.meta.get("mode") == modes.FAST)
 
     def append(self, text: str) -> None:
         """More of the answer; the message already holds it."""
         if not self._body.isVisibleTo(self):
             self._body.setVisible(True)
+        if self._state.isVisibleTo(self):
             self._say_state("")
         self._body.append(text)
 
@@ -95,8 +104,8 @@ class MessageView(QFrame):
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words_of_it))
 
     def say_phase(self, phase: str) -> None:
-        """What the engine is doing until the first word comes."""
-        if self.message.status == "pending" and not self.message.text:
+        """What the engine is doing until the next word comes."""
+        if self.message.status == "pending":
             self._say_state(phase)
 
     def show_details(self, shown: bool) -> None:
@@ -105,6 +114,10 @@ class MessageView(QFrame):
             self._layout.addWidget(self._details)
         self._details.setVisible(shown)
         self._details_button.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
+
+    def how_text(self) -> str:
+        """“Fast: read 12 % of the memory for each word, measured error 6.2 %”; "" under an exact answer."""
+        return modes.how_read(self.message.meta)
 
     def origin_text(self) -> str:
         """“from memory · Chapter 1, Chapter 3 · read 2 of 82 parts”"""
@@ -143,7 +156,7 @@ class MessageView(QFrame):
         return head
 
     def _tools(self, row: QHBoxLayout) -> None:
-        """Beside a question copy and edit; under an answer copy, ask again, and its figures."""
+        """Beside a question copy and edit; under an answer copy, ask again, ask exactly where it was Fast, and its figures."""
         copy = _button("copy", self.tr("Copy"))
         copy.clicked.connect(lambda: self.copy_asked.emit(self.message.id))
         if self.message.role == "user":
@@ -156,6 +169,7 @@ class MessageView(QFrame):
         for button in self._finished_only:
             row.addWidget(button)
         if self.message.role == "assistant":
+            row.addWidget(self._exactly)
             row.addStretch(1)
             row.addWidget(self._details_button)
 
@@ -184,6 +198,13 @@ class MessageView(QFrame):
             text = words.join(text, self.tr("cut at the length limit"))
         self._origin.setText(text)
         self._origin.setVisible(bool(text))
+
+    def _show_how(self) -> None:
+        text, meaning = self.how_text(), modes.meaning(self.message.meta)
+        self._how.setText(text)
+        self._how.setToolTip(meaning)
+        self._how.setAccessibleDescription(meaning)
+        self._how.setVisible(bool(text))
 
     def _show_sources(self) -> None:
         if self.message.role != "assistant" or self.message.status == "pending":

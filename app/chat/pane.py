@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from app import words
+from app.chat import hints, modes
 from app.chat.asking import Asking, is_saved
 from app.chat.chooser import Chooser
 from app.chat.conversation import Conversation, Message, MessageId
@@ -18,6 +18,9 @@ from app.engine_client import Engine
 from app.mirror import Mirror
 from app.preferences import Preferences
 from engine.errors import LongshelfError
+
+AGAIN_TEMPERATURE = 0.7
+"""Of another answer to the same question: it is drawn, since the likeliest one is there already."""
 
 
 class ChatPane(QFrame):
@@ -38,6 +41,7 @@ class ChatPane(QFrame):
         self._offered: list[str] = []
         self._branch_from: Message | None = None  # the earlier question that is being edited
 
+        commands.fast.setChecked(preferences.mode == modes.FAST)
         self.chooser = Chooser(mirror, self)
         self.chooser.changed.connect(self._say_hint)
         self.transcript = Transcript(self)
@@ -63,6 +67,11 @@ class ChatPane(QFrame):
     def asking(self) -> Asking | None:
         """The question on its way, of this chat or of another."""
         return self._asking
+
+    @property
+    def mode(self) -> str:
+        """How the next question is answered."""
+        return modes.FAST if self._commands.fast.isChecked() else modes.EXACT
 
     def offer(self, documents: list[str]) -> None:
         """A chat is under way, and these documents were looked at meanwhile: the next new chat is about them."""
@@ -107,7 +116,7 @@ class ChatPane(QFrame):
             parent = saved[-1].id if saved else None
         self.composer.clear()
         self._branch_from = None
-        self._ask(question, parent)
+        self._ask(question, parent, self.mode)
 
     def stop(self) -> None:
         if self._asking is not None:
@@ -115,6 +124,14 @@ class ChatPane(QFrame):
 
     def regenerate(self, answer: MessageId | None = None) -> None:
         """Ask a question again: its earlier answer stays, on a branch of its own."""
+        self._answer_again(answer, self.mode, AGAIN_TEMPERATURE)
+
+    def answer_exactly(self, answer: MessageId | None = None) -> None:
+        """Ask the question of a Fast answer again in Exact mode."""
+        self._answer_again(answer, modes.EXACT)
+
+    def _answer_again(self, answer: MessageId | None, mode: str, temperature: float = 0.0) -> None:
+        """The last question, or that of `answer`."""
         message = self.conversation.last_answer if answer is None else self.conversation[answer]
         if message is None or message.parent_id is None:
             return
@@ -123,10 +140,10 @@ class ChatPane(QFrame):
             return
         question = self.conversation[message.parent_id]
         if is_saved(question):
-            self._ask(question.text, question.parent_id, again=question)
+            self._ask(question.text, question.parent_id, mode, question, temperature)
         else:
             self.conversation.discard(question.id)
-            self._ask(question.text, question.parent_id)
+            self._ask(question.text, question.parent_id, mode)
 
     def copy(self, message: Message | None) -> None:
         """The model's own text, Markdown as it wrote it."""
@@ -158,6 +175,8 @@ class ChatPane(QFrame):
         commands.send.triggered.connect(self.composer.submit)
         commands.stop.triggered.connect(self.stop)
         commands.regenerate.triggered.connect(lambda: self.regenerate())
+        commands.answer_exactly.triggered.connect(lambda: self.answer_exactly())
+        commands.fast.toggled.connect(self._on_mode)
         commands.copy_answer.triggered.connect(lambda: self.copy(self.conversation.last_answer))
         commands.latest.triggered.connect(self.transcript.jump_to_latest)
         commands.stop.setEnabled(False)
@@ -168,18 +187,12 @@ class ChatPane(QFrame):
         """Why nothing can be asked now, "" if something can."""
         if self._asking is not None:
             return self.tr("The last question is still being answered. Esc stops it.")
-        if self._mirror.models_known and self._mirror.current_model() is None:
-            return self.tr("No model is installed yet. Install one first; the question stays here.")
-        if not self.chooser.all and not self.chooser.documents:
-            return self.tr("Choose which documents the question is about first.")
-        rows = [self._mirror.documents[document] for document in self.chooser.documents]
-        if rows and not any(words.is_askable(row) for row in rows):
-            return self.tr("Nothing of it has been read yet. The first part can be asked as soon as it is finished.")
-        return ""
+        return hints.obstacle(self._mirror, self.chooser)
 
-    def _ask(self, question: str, parent: MessageId | None, again: Message | None = None) -> None:
+    def _ask(self, question: str, parent: MessageId | None, mode: str, again: Message | None = None, temperature: float = 0.0) -> None:
         self._preferences.draft = question
-        asking = Asking(self._engine, self.conversation, question, parent, self.chooser.documents, self.chooser.all, again)
+        chosen = self.chooser
+        asking = Asking(self._engine, self.conversation, question, parent, chosen.documents, chosen.all, mode, again, temperature)
         self._asking = asking
         asking.saved.connect(self._on_saved)
         asking.phase.connect(self._on_phase)
@@ -217,6 +230,7 @@ class ChatPane(QFrame):
         view = self.transcript.view_of(asking.answer.id) if asking.conversation is self.conversation else None
         if view is not None:
             view.finish()
+        self._say_trade()
 
     def _on_unopened(self, error: LongshelfError) -> None:
         self.chat_changed.emit(self.conversation.id)
@@ -236,6 +250,8 @@ class ChatPane(QFrame):
         self._stack.setCurrentIndex(1 if path else 0)
         self._say_model()
         self._say_hint()
+        self._say_trade()
+        self._say_busy()
 
     def _view(self, message: Message) -> MessageView:
         model = message.meta.get("model") or self.conversation.model or (self._mirror.current_model() or {}).get("name", "")
@@ -246,6 +262,7 @@ class ChatPane(QFrame):
         view.citation_opened.connect(self._on_citation)
         view.copy_asked.connect(lambda id: self.copy(self.conversation[id]))
         view.again_asked.connect(self.regenerate)
+        view.exact_asked.connect(self.answer_exactly)
         view.edit_asked.connect(self._edit)
         view.branch_asked.connect(self._on_branch)
         view.link_opened.connect(self._on_link)
@@ -260,6 +277,10 @@ class ChatPane(QFrame):
     def _on_branch(self, message: MessageId) -> None:
         self.conversation.choose(message)
         self._show_conversation()
+
+    def _on_mode(self, fast: bool) -> None:
+        self._preferences.mode = self.mode
+        self._say_trade()
 
     def _edit(self, message: MessageId) -> None:
         self._branch_from = self.conversation[message]
@@ -283,20 +304,19 @@ class ChatPane(QFrame):
         busy = self._asking is not None
         self._commands.stop.setEnabled(busy)
         self._commands.regenerate.setEnabled(not busy)
+        last = self.conversation.last_answer
+        self._commands.answer_exactly.setEnabled(not busy and last is not None and last.meta.get("mode") == modes.FAST)
         self.box.set_busy(busy)
 
     def _say_model(self) -> None:
         self.box.show_model(self._mirror.current_model() or {})
+
+    def _say_trade(self) -> None:
+        self.box.show_trade(hints.trade(self.mode, self.conversation.path()))
 
     def _say_hint(self) -> None:
         """One quiet line above the composer: what is special about the next question."""
         if self._branch_from is not None:
             self.box.tell(self.tr("Editing an earlier question: it becomes a branch of its own."), self.tr("Cancel"))
             return
-        rows = [self._mirror.documents[document] for document in self.chooser.documents if document in self._mirror.documents]
-        partly = [row for row in rows if row.get("state") != "ready" and words.is_askable(row)]
-        read = ", ".join(
-            self.tr("{0}: {1} of {2} parts read so far").format(row.get("title"), row.get("parts_ready"), row.get("parts"))
-            for row in partly
-        )
-        self.box.tell(read)
+        self.box.tell(hints.partly_read(self._mirror, self.chooser))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLay
 
 from app import theme
 from app.chat.composer import Composer
+from app.chat.mode_switch import ModeSwitch
 from app.commands import Commands, plain
 from app.mirror import Row
 
@@ -21,8 +22,8 @@ class QuestionBox(QWidget):
         self._hint = QLabel(objectName="quiet", wordWrap=True, visible=False)
         self._hint.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
         self._hint.linkActivated.connect(lambda _: self.cancelled.emit())
-        mode = QLabel(self.tr("Exact"), objectName="quiet", accessibleName=self.tr("Mode: exact"))
-        mode.setToolTip(self.tr("Exact: the whole memory of the chosen parts is read for every word."))
+        self._trade = QLabel(objectName="quiet", wordWrap=True, visible=False)
+        self.switch = ModeSwitch(commands.fast)
         self._model = QLabel(objectName="quiet", alignment=Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._model.setMinimumWidth(self.fontMetrics().averageCharWidth() * 8)  # a long name gives way in a narrow window
         self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
@@ -32,7 +33,7 @@ class QuestionBox(QWidget):
         frame = QFrame(objectName="composer")
         row = QHBoxLayout()
         row.setSpacing(self.fontMetrics().averageCharWidth())
-        row.addWidget(mode)
+        row.addWidget(self.switch)
         row.addStretch(1)
         for widget in (self._model, self._badge, self._button):
             row.addWidget(widget)
@@ -42,6 +43,7 @@ class QuestionBox(QWidget):
         inside.addLayout(row)
         layout = QVBoxLayout(self)
         layout.addWidget(self._hint)
+        layout.addWidget(self._trade)
         layout.addWidget(frame)
         self.composer.focus_changed.connect(lambda focused: _mark_focus(frame, focused))
         self.set_busy(False)
@@ -67,6 +69,14 @@ class QuestionBox(QWidget):
 
     def hint(self) -> str:
         return self._hint.text()
+
+    def show_trade(self, text: str) -> None:
+        """What the chosen mode trades, in a sentence; "" for a mode that trades nothing."""
+        self._trade.setText(text)
+        self._trade.setVisible(bool(text))
+
+    def trade(self) -> str:
+        return self._trade.text()
 
 
 def _mark_focus(frame: QFrame, focused: bool) -> None:

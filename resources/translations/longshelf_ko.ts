@@ -31,6 +31,10 @@
       <translation>기억을 여는 중…</translation>
     </message>
     <message>
+      <source>Preparing this model for Fast answers, once; it takes some seconds…</source>
+      <translation>이 모델이 빠르게 답하도록 준비하는 중… 처음 한 번만 몇 초 걸립니다</translation>
+    </message>
+    <message>
       <source>Reading part {0} of {1}…</source>
       <translation>{1}개 부분 중 {0}번째를 읽는 중…</translation>
     </message>
@@ -61,24 +65,12 @@
       <translation>취소</translation>
     </message>
     <message>
-      <source>Choose which documents the question is about first.</source>
-      <translation>먼저 어떤 문서에 대한 질문인지 고르세요.</translation>
-    </message>
-    <message>
       <source>Editing an earlier question: it becomes a branch of its own.</source>
       <translation>앞선 질문을 고치는 중입니다. 별도의 갈래가 됩니다.</translation>
     </message>
     <message>
       <source>New chat</source>
       <translation>새 대화</translation>
-    </message>
-    <message>
-      <source>No model is installed yet. Install one first; the question stays here.</source>
-      <translation>아직 설치된 모델이 없습니다. 먼저 모델을 설치하세요. 질문은 여기 그대로 있습니다.</translation>
-    </message>
-    <message>
-      <source>Nothing of it has been read yet. The first part can be asked as soon as it is finished.</source>
-      <translation>아직 읽은 부분이 없습니다. 첫 부분을 다 읽는 대로 질문할 수 있습니다.</translation>
     </message>
     <message>
       <source>Open this address in the web browser?</source>
@@ -91,10 +83,6 @@
     <message>
       <source>You</source>
       <translation>나</translation>
-    </message>
-    <message>
-      <source>{0}: {1} of {2} parts read so far</source>
-      <translation>{0}: 지금까지 {2}개 부분 중 {1}개를 읽음</translation>
     </message>
   </context>
   <context>
@@ -158,6 +146,10 @@
     <message>
       <source>&amp;Export chat…</source>
       <translation>대화 내보내기(&amp;E)…</translation>
+    </message>
+    <message>
+      <source>&amp;Fast answers</source>
+      <translation>빠르게 답하기(&amp;F)</translation>
     </message>
     <message>
       <source>&amp;Forget the memory…</source>
@@ -242,6 +234,14 @@
     <message>
       <source>Answer a&amp;gain</source>
       <translation>다시 답하기(&amp;G)</translation>
+    </message>
+    <message>
+      <source>Answer e&amp;xactly</source>
+      <translation>정확하게 다시 답하기(&amp;X)</translation>
+    </message>
+    <message>
+      <source>Ask the last question again in Exact mode, as another branch</source>
+      <translation>마지막 질문을 정확 모드로 다시 물어 새 갈래로 남깁니다</translation>
     </message>
     <message>
       <source>Ask the last question again, as another branch</source>
@@ -330,6 +330,10 @@
     <message>
       <source>Re&amp;move from the library…</source>
       <translation>서재에서 제거(&amp;M)…</translation>
+    </message>
+    <message>
+      <source>Read a part of the memory for each word, and estimate the rest</source>
+      <translation>낱말마다 기억의 일부만 읽고 나머지는 어림합니다</translation>
     </message>
     <message>
       <source>Read the handbook in the source pane</source>
@@ -454,10 +458,6 @@
       <translation>측정된 오차</translation>
     </message>
     <message>
-      <source>Exact</source>
-      <translation>정확</translation>
-    </message>
-    <message>
       <source>Figures of this answer</source>
       <translation>이 답변의 수치</translation>
     </message>
@@ -472,6 +472,10 @@
     <message>
       <source>Memory read</source>
       <translation>읽은 기억</translation>
+    </message>
+    <message>
+      <source>Memory read for each word</source>
+      <translation>낱말마다 읽은 기억</translation>
     </message>
     <message>
       <source>Mode</source>
@@ -543,6 +547,25 @@
     <message>
       <source>more than {0}</source>
       <translation>{0} 이상</translation>
+    </message>
+  </context>
+  <context>
+    <name>Hints</name>
+    <message>
+      <source>Choose which documents the question is about first.</source>
+      <translation>먼저 어떤 문서에 대한 질문인지 고르세요.</translation>
+    </message>
+    <message>
+      <source>No model is installed yet. Install one first; the question stays here.</source>
+      <translation>아직 설치된 모델이 없습니다. 먼저 모델을 설치하세요. 질문은 여기 그대로 있습니다.</translation>
+    </message>
+    <message>
+      <source>Nothing of it has been read yet. The first part can be asked as soon as it is finished.</source>
+      <translation>아직 읽은 부분이 없습니다. 첫 부분을 다 읽는 대로 질문할 수 있습니다.</translation>
+    </message>
+    <message>
+      <source>{0}: {1} of {2} parts read so far</source>
+      <translation>{0}: 지금까지 {2}개 부분 중 {1}개를 읽음</translation>
     </message>
   </context>
   <context>
@@ -646,6 +669,14 @@
       <translation>다시 답하기</translation>
     </message>
     <message>
+      <source>Answer exactly</source>
+      <translation>정확하게 답하기</translation>
+    </message>
+    <message>
+      <source>Ask this question again in Exact mode; this answer stays, on a branch of its own</source>
+      <translation>이 질문을 정확 모드로 다시 묻습니다. 지금 답은 자기 갈래에 그대로 남습니다</translation>
+    </message>
+    <message>
       <source>Citations</source>
       <translation>인용</translation>
     </message>
@@ -723,7 +754,22 @@
     </message>
   </context>
   <context>
-    <name>QuestionBox</name>
+    <name>ModeSwitch</name>
+    <message>
+      <source>Answer: {0}</source>
+      <translation>답하는 방식: {0}</translation>
+    </message>
+    <message>
+      <source>How to answer</source>
+      <translation>답하는 방식</translation>
+    </message>
+  </context>
+  <context>
+    <name>Modes</name>
+    <message>
+      <source>Every 32nd token was read both ways. By so much, on average, what the model took from the memory differed. It is not the share of answers that are wrong.</source>
+      <translation>32토큰마다 한 번씩 두 방식으로 모두 읽어, 모델이 기억에서 얻은 값이 평균 얼마나 달랐는지 잰 것입니다. 틀린 답의 비율이 아닙니다.</translation>
+    </message>
     <message>
       <source>Exact</source>
       <translation>정확</translation>
@@ -733,9 +779,40 @@
       <translation>정확: 낱말마다 고른 부분의 기억 전체를 읽습니다.</translation>
     </message>
     <message>
-      <source>Mode: exact</source>
-      <translation>방식: 정확</translation>
+      <source>Fast</source>
+      <translation>빠름</translation>
     </message>
+    <message>
+      <source>Fast estimates each word from part of the memory; every answer says the measured error.</source>
+      <translation>빠름 모드는 기억의 일부만 읽어 낱말을 어림합니다. 잰 오차는 답마다 표시됩니다.</translation>
+    </message>
+    <message>
+      <source>Fast estimates each word from part of the memory; measured error in this chat: {0}</source>
+      <translation>빠름 모드는 기억의 일부만 읽어 낱말을 어림합니다. 이 대화에서 잰 오차: {0}</translation>
+    </message>
+    <message>
+      <source>Fast: a part of the memory is read for each word, and the rest is estimated from it.</source>
+      <translation>빠름: 낱말마다 기억의 일부만 읽고, 나머지는 그것으로 어림합니다.</translation>
+    </message>
+    <message>
+      <source>Fast: read exactly</source>
+      <translation>빠름: 정확하게 읽음</translation>
+    </message>
+    <message>
+      <source>Fast: read exactly, since parts that were joined without reading them together can't be sampled</source>
+      <translation>빠름: 함께 읽지 않고 이어 붙인 부분은 어림할 수 없어 정확하게 읽음</translation>
+    </message>
+    <message>
+      <source>Fast: read exactly, since the part of the text that it needed is short</source>
+      <translation>빠름: 필요한 부분의 글이 짧아 정확하게 읽음</translation>
+    </message>
+    <message>
+      <source>Fast: read {0} of the memory for each word, measured error {1}</source>
+      <translation>빠름: 낱말마다 기억을 {0} 읽음, 잰 오차 {1}</translation>
+    </message>
+  </context>
+  <context>
+    <name>QuestionBox</name>
     <message>
       <source>trial model</source>
       <translation>시험용 모델</translation>
@@ -1458,6 +1535,10 @@
     <message>
       <source>too large</source>
       <translation>너무 큼</translation>
+    </message>
+    <message>
+      <source>under {0}</source>
+      <translation>{0} 미만</translation>
     </message>
     <message>
       <source>{0} %</source>

@@ -70,6 +70,7 @@ class FakeEngine:
             "parts_total": 82, "document_tokens_prefilled": 0, "prompt_tokens_prefilled": 41, "reused_tokens": 4096, "generated_tokens": 19,
             "load_s": 0.02, "routing_s": 0.31, "ttft_s": 0.84, "decode_s": 1.9, "tokens_per_s": 10.2, "kv_bytes_read": 1_700_000_000,
         }  # fmt: skip
+        self.sampled: Row = {"mode": "sampled", "rows_read_fraction": 0.123, "keys_read_fraction": 0.06, "error_measured": 0.0617}
         self.citations: list[Row] = [citation()]
         self.failures: dict[str, LongshelfError] = {}  # method → what it fails with
         self.refused: dict[str, LongshelfError] = {}  # name of a file → why it isn't taken
@@ -243,7 +244,8 @@ class FakeEngine:
         line.send(protocol.Event(id, "phase", {"name": "choosing", "parts_total": 82}))
         told = self._tell(line, id)
         stopped = (line.number, id) in self._stopped
-        figures = {**self.figures, "stopped": stopped, **names}
+        asked = {"mode_asked": (mode := params.get("mode", "exact")), **(self.sampled if mode == "sampled" else {})}
+        figures = {**self.figures, **asked, "stopped": stopped, **names}
         citations = [] if stopped else self.citations
         answer = {"id": names["assistant_message"], "parent_id": names["user_message"], "role": "assistant", "text": told, "meta": figures}
         saved["messages"].append(

@@ -19,6 +19,14 @@ def test_sizes(count: int, said: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fraction", "said"),
+    [(0, "0 %"), (0.0004, "under 0.1 %"), (0.0617, "6.2 %"), (0.0996, "10 %"), (0.123, "12 %"), (1.0, "100 %")],
+)
+def test_shares(fraction: float, said: str) -> None:
+    assert words.share(fraction) == said.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+@pytest.mark.parametrize(
     ("seconds", "said"),
     [(0.2, "1 s"), (42, "42 s"), (60, "1 min"), (185, "3 min"), (5340, "89 min"), (5400, "1 h 30 min"), (90_000, "25 h")],
 )

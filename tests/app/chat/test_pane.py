@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent
 from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
@@ -13,6 +14,8 @@ from app.window import Window
 from engine.errors import LongshelfError
 from tests.app.conftest import Ask
 from tests.app.fake_engine import MODEL, QUOTE, FakeEngine, book, citation
+
+ERROR = "6.2\N{NO-BREAK SPACE}%"
 
 
 def last(window: Window) -> MessageView:
@@ -50,6 +53,111 @@ def test_the_question_goes_to_the_engine_with_its_documents(window: Window, fake
         {"documents": ["book"], "all": False, "question": "Who rents Netherfield?", "mode": "exact", "parts": "auto"}
     ]
     assert window.chat.composer.toPlainText() == ""
+
+
+def test_fast_is_asked_for_once_it_is_chosen(window: Window, fake: FakeEngine, ask: Ask) -> None:
+    ask("Who?")
+    window.chat.box.switch.fast.click()
+    ask("And why?")
+    assert [call["mode"] for call in fake.called("ask")] == ["exact", "sampled"]
+
+
+def test_the_switch_and_the_command_say_the_same(window: Window) -> None:
+    switch = window.chat.box.switch
+    assert switch.exact.isChecked()
+    window.commands.fast.trigger()
+    assert switch.fast.isChecked()
+    switch.exact.click()
+    assert not window.commands.fast.isChecked()
+
+
+def test_the_switch_is_walked_by_keyboard(qtbot: QtBot, window: Window) -> None:
+    switch = window.chat.box.switch
+    window.activateWindow()
+    window.chat.composer.setFocus()
+    qtbot.keyClick(window.chat.composer, Qt.Key.Key_Tab)
+    assert switch.exact.hasFocus()
+    qtbot.keyClick(switch.exact, Qt.Key.Key_Right)
+    assert switch.fast.hasFocus()
+    assert switch.fast.isChecked()
+
+
+def test_the_mode_is_remembered(qtbot: QtBot, window: Window) -> None:
+    window.commands.fast.trigger()
+    again = Window(window.engine, Preferences(window.engine.home), "en")
+    qtbot.addWidget(again)
+    assert again.chat.box.switch.fast.isChecked()
+
+
+def test_fast_says_what_it_trades_and_what_error_was_measured(window: Window, ask: Ask) -> None:
+    assert window.chat.box.trade() == ""
+    window.commands.fast.trigger()
+    assert "every answer says the measured error" in window.chat.box.trade()
+    ask("Who?")
+    assert f"measured error in this chat: {ERROR}" in window.chat.box.trade()
+
+
+def test_a_fast_answer_says_what_was_read_and_the_error(window: Window, ask: Ask) -> None:
+    window.commands.fast.trigger()
+    ask("Who?")
+    assert last(window).how_text() == f"Fast: read 12\N{NO-BREAK SPACE}% of the memory for each word, measured error {ERROR}"
+    assert last(window).how_text() in words_of(last(window))
+
+
+def test_an_exact_answer_says_nothing_of_modes(window: Window, ask: Ask) -> None:
+    ask("Who?")
+    assert "Fast" not in words_of(last(window))
+    assert not button(last(window), "Answer exactly").isVisible()
+
+
+def test_a_fast_answer_from_a_short_text_says_that_it_was_read_exactly(window: Window, fake: FakeEngine, ask: Ask) -> None:
+    fake.sampled = {"mode": "exact", "exact_because": "short", "rows_read_fraction": 1.0, "error_measured": 0.0}
+    window.commands.fast.trigger()
+    ask("Who?")
+    assert last(window).how_text() == "Fast: read exactly, since the part of the text that it needed is short"
+    assert not button(last(window), "Answer exactly").isVisible()
+
+
+def test_how_a_fast_answer_was_read_is_shown_when_its_chat_is_opened_again(qtbot: QtBot, window: Window, ask: Ask) -> None:
+    window.commands.fast.trigger()
+    ask("Who?")
+    chat = window.chat.conversation.id
+    window.chat.new_chat()
+    window.chat.open_chat(chat)
+    qtbot.waitUntil(lambda: len(window.chat.transcript.views) == 2)
+    assert f"measured error {ERROR}" in words_of(last(window))
+
+
+def test_a_fast_answer_can_be_asked_exactly_and_stays(qtbot: QtBot, window: Window, fake: FakeEngine, ask: Ask) -> None:
+    window.commands.fast.trigger()
+    ask("Who?")
+    button(last(window), "Answer exactly").click()
+    qtbot.waitUntil(lambda: len(fake.called("ask")) == 2 and window.chat.asking is None)
+    asked = fake.called("ask")[1]
+    assert (asked["mode"], asked["parent"], "temperature" in asked) == ("exact", window.chat.transcript.views[0].message.id, False)
+    assert last(window).how_text() == ""
+    button(last(window), "Previous version").click()
+    assert "measured error" in last(window).how_text()
+    assert window.commands.fast.isChecked()
+
+
+def test_the_command_to_answer_exactly_is_for_fast_answers(window: Window, ask: Ask) -> None:
+    ask("Who?")
+    assert not window.commands.answer_exactly.isEnabled()
+    window.commands.fast.trigger()
+    ask("And why?")
+    assert window.commands.answer_exactly.isEnabled()
+    window.chat.new_chat()
+    assert not window.commands.answer_exactly.isEnabled()
+
+
+def test_preparing_is_said_until_the_next_word(qtbot: QtBot, window: Window, fake: FakeEngine) -> None:
+    start_asking(qtbot, window, fake)
+    window.chat.asking.phase.emit("Preparing…")
+    assert "Preparing…" in words_of(last(window))
+    fake.flow.set()
+    qtbot.waitUntil(lambda: window.chat.asking is None)
+    assert "Preparing" not in words_of(last(window))
 
 
 def test_a_second_question_hangs_on_the_first_answer(window: Window, fake: FakeEngine, ask: Ask) -> None:
@@ -194,6 +302,14 @@ def test_the_figures_stand_behind_details(window: Window, ask: Ask) -> None:
     assert "4,096" in words_of(last(window))
     assert "10.2 tokens/s" in words_of(last(window))
     assert "Draft accepted" not in words_of(last(window))  # there was no draft
+
+
+def test_the_figures_of_a_fast_answer_name_its_error(window: Window, ask: Ask) -> None:
+    window.commands.fast.trigger()
+    ask("Who?")
+    last(window).show_details(True)
+    assert "Error measured" in words_of(last(window))
+    assert "Memory read for each word" in words_of(last(window))
 
 
 def test_a_failed_question_is_kept_and_can_be_asked_again(qtbot: QtBot, window: Window, fake: FakeEngine, ask: Ask) -> None:
