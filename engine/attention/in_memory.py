@@ -33,17 +33,18 @@ def moved(config: ModelConfig, kv: KV, by: int, skip: int = 0) -> InMemory:
     """K and V of one run without its first `skip` tokens, its keys turned as if it had been read `by` positions later."""
     first = kv.key(0)
     kinds = {*map(config.kind, range(config.layers))} - {"nope"}
-    turns = {kind: _turn(Rope(config, kind == "sliding"), by, first.device) for kind in kinds}
+    turns = {kind: tuple(each.to(first.device) for each in turn(config, kind, by)) for kind in kinds}
     made = torch.empty(config.layers, 2, config.kv_heads, kv.tokens - skip, config.head_dim, dtype=first.dtype, device=first.device)
     for layer in range(config.layers):
-        key, turn = kv.key(layer)[:, skip:], turns.get(config.kind(layer))
-        made[layer, 0] = rotate(key, *turn) if turn else key
+        key, turned = kv.key(layer)[:, skip:], turns.get(config.kind(layer))
+        made[layer, 0] = rotate(key, *turned) if turned else key
         made[layer, 1] = kv.value(layer)[:, skip:]
     return InMemory(made)
 
 
-def _turn(rope: Rope, by: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """(cos, sin) [1, 1, R] of a move; without the factor that some rules put on both, which the stored keys have already."""
-    cos, sin = rope.at(torch.tensor([by]))
+def turn(config: ModelConfig, kind: str, by: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(cos, sin) [1, 1, R] of a move by so many positions in a layer of this kind; without the factor that some rules put on both, which
+    keys have already."""
+    cos, sin = Rope(config, kind == "sliding").at(torch.tensor([by]))
     size = torch.hypot(cos, sin)
-    return (cos / size).to(device), (sin / size).to(device)
+    return cos / size, sin / size

@@ -2,7 +2,8 @@
 
 For each KV head the error of a guessed logit, query · (key - guessed key), is smallest on the average over queries where keys are turned
 by the square root of the queries' second moment and then cut along the principal axes of what comes of it. Fitted once on the
-handbook, for documents of any kind: what a head looks for is the model's, not the text's.
+handbook, for documents of any kind: what a head looks for is the model's, not the text's. Where in the window it stands is not: RoPE
+turns slow dimensions by whole angles between the window's start and its end, so the moments are taken over all of it.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from collections.abc import Callable
 
 import torch
 
+from engine.attention.in_memory import turn
 from engine.attention.sequence import Attention, Rows, Sequence, Tail
 from engine.model.config import ModelConfig
 from engine.model.decoder import Decoder
 from engine.model.prefill import prefill
+from kernels.reference import rotate
 from kernels.sketch import Layout, Projection
 
 _STEPS = {4: 0.40, 2: 0.9957, 1: 1.5958}
 """Steps in standard deviations: those that cut a normal variable with the least error (Max 1960); of 4 bits a little wider, for keys
 far out."""
 _RIDGE = 1e-3
+_PLACES = 24
+"""Places of the window that a text's moments are turned to."""
 
 
 def layout_for(dim: int) -> Layout:
@@ -61,6 +66,19 @@ class Moments:
         sequence = Sequence((), Tail(decoder.config, decoder.dtype, len(ids)))
         prefill(decoder, sequence, ids, self, before_layer)
         return sequence
+
+    def spread(self, config: ModelConfig, furthest: int) -> None:
+        """As if the text stood at so many places, from where it was read to `furthest` positions later."""
+        moves = torch.linspace(0, max(0, furthest), _PLACES).int().tolist()
+        for layer in range(config.layers):
+            kind = config.kind(layer)
+            if kind == "nope":
+                continue
+            axes = torch.eye(config.head_dim)[None]
+            turns = torch.cat([rotate(axes, *turn(config, kind, by)) for by in moves])  # [places, D, D], for rows from the left
+            for moments in (self.queries, self.keys):
+                moments[layer] = torch.einsum("pdi,hde,pej->hij", turns, moments[layer], turns) / len(moves)
+            self.key_sums[layer] = self.key_sums[layer] @ turns.mean(0)
 
 
 def fit(moments: Moments, layout: Layout) -> list[Projection]:

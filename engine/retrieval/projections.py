@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.model.loaded import LoadedModel
 
 FILE = "projections.safetensors"
+_FITTING = "2"
+"""Raised when another fitting guesses better: what was fitted by an earlier one is fitted anew."""
 MOST_TOKENS = 2048
 """Tokens of the handbook that are read in each language."""
 
@@ -50,8 +52,8 @@ def are_kept(model: LoadedModel) -> bool:
 def of(model: LoadedModel, before_layer: Callable[[], None]) -> Projections:
     """Those of a model: as they are kept with it, else fitted now, which takes seconds. On the model thread."""
     path = model.installed.folder / FILE
-    if path.exists():
-        return _load(path)
+    if path.exists() and (kept := _load(path)) is not None:
+        return kept
     made = Projections(fit(_read_handbook(model, before_layer), layout_for(model.config.head_dim)))
     _save(path, made)
     return made
@@ -63,19 +65,23 @@ def _read_handbook(model: LoadedModel, before_layer: Callable[[], None]) -> Mome
     for language in ("en", "ko"):
         text = resources.handbook(language).read_text(encoding="utf-8")
         moments.read(model.decoder, [*preamble, *model.tokenizer.encode_ids(text)][: min(MOST_TOKENS, model.config.window)], before_layer)
+    moments.spread(model.config, model.config.window - min(MOST_TOKENS, model.config.window))
     return moments
 
 
 def _save(path: Path, made: Projections) -> None:
     tensors = {f"{layer}.{name}": getattr(each, name) for layer, each in enumerate(made.layers) for name in ("centres", "keys", "queries")}
     layout = {"fours": made.layout.fours, "twos": made.layout.twos, "ones": made.layout.ones, "digest": made.digest}
+    layout["fitting"] = int(_FITTING)
     durable.write_file(path, save(tensors, {name: str(value) for name, value in layout.items()}))
 
 
-def _load(path: Path) -> Projections:
-    """Raises LongshelfError("model_damaged") where the file isn't what was kept."""
+def _load(path: Path) -> Projections | None:
+    """None where an earlier version fitted them. Raises LongshelfError("model_damaged") where the file isn't what was kept."""
     try:
         with safe_open(path, "pt") as file:
+            if file.metadata().get("fitting") != _FITTING:
+                return None
             said = {name: int(value) for name, value in file.metadata().items()}
             layout = Layout(said["fours"], said["twos"], said["ones"])
             count = len(file.keys()) // 3

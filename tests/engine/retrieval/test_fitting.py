@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from engine.attention.exact import Exact
+from engine.attention.in_memory import turn
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.errors import LongshelfError
 from engine.retrieval import projections
 from engine.retrieval.fitting import Moments, fit, layout_for
 from engine.shelf import Shelf
 from kernels import sketch
+from kernels.reference import rotate
 from kernels.sketch import Layout
 from tests.engine.attention.test_exact import CONFIG
 
@@ -87,3 +91,30 @@ def test_damaged_projections_are_told(tiny_shelf: Shelf) -> None:
         with pytest.raises(LongshelfError) as error:
             projections.of(model, lambda: None)
         assert error.value.kind == "model_damaged"
+
+
+def test_moments_are_spread_over_the_places_of_the_window() -> None:
+    keys, queries = skewed(200, HEADS, 1) + 1.0, skewed(200, HEADS * GROUP, 2)
+    read = moments(keys, queries)
+    before = read.keys.clone()
+    read.spread(CONFIG, 1000)
+    turned = torch.zeros_like(before[0])
+    for by in torch.linspace(0, 1000, 24).int().tolist():
+        moved_keys = rotate(keys.transpose(0, 1), *turn(CONFIG, CONFIG.kind(0), by))
+        turned += moved_keys.transpose(1, 2) @ moved_keys / 24
+    assert (read.keys[0] - turned).abs().max() < 1e-2 * turned.abs().max()
+    assert (read.keys[0] - before[0]).abs().max() > 0.1 * before[0].abs().max()
+    assert read.keys.diagonal(dim1=-2, dim2=-1).sum() == pytest.approx(float(before.diagonal(dim1=-2, dim2=-1).sum()), rel=1e-4)
+
+
+def test_projections_that_an_earlier_version_fitted_are_fitted_anew(tiny_shelf: Shelf) -> None:
+    model = tiny_shelf.model()[0]
+    made = tiny_shelf.model_thread.run(lambda: projections.of(model, lambda: None))
+    path: Path = model.installed.folder / projections.FILE
+    with safe_open(path, "pt") as file:
+        tensors, said = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
+    save_file(tensors, path, {name: value for name, value in said.items() if name != "fitting"})
+    again = tiny_shelf.model_thread.run(lambda: projections.of(model, lambda: None))
+    assert again.digest == made.digest
+    with safe_open(path, "pt") as file:
+        assert "fitting" in file.metadata()
