@@ -151,6 +151,8 @@ class TroubleBar(QFrame):
         theme.current().wear(close, "close")
         close.clicked.connect(self.hide)
 
+        theme.current().changed.connect(self._draw_icon)
+
         text = QVBoxLayout()
         for label in (self._happened, self._rest, self._details):
             text.addWidget(label)
@@ -162,8 +164,7 @@ class TroubleBar(QFrame):
 
     def tell(self, trouble: Trouble, act: str = "", action: Callable[[], object] | None = None) -> None:
         """Show a trouble; with `action`, a button labelled `act` that does the next step."""
-        size = self.fontMetrics().height()
-        self._icon.setPixmap(theme.pixmap("warning", theme.signal_colour("bad"), size, self.devicePixelRatio()))
+        self._draw_icon()
         self._happened.setText(trouble.happened)
         self._rest.setText(" ".join(filter(None, (trouble.kept, trouble.next_step))))
         self._rest.setVisible(bool(self._rest.text()))
@@ -177,6 +178,10 @@ class TroubleBar(QFrame):
         self.setAccessibleName(trouble.happened)
         self.setVisible(True)
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, f"{trouble.happened} {self._rest.text()}"))
+
+    def _draw_icon(self) -> None:
+        size = self.fontMetrics().height()
+        self._icon.setPixmap(theme.pixmap("warning", theme.signal_colour("bad"), size, self.devicePixelRatio()))
 
     def text(self) -> str:
         return "\n".join(filter(None, (self._happened.text(), self._rest.text(), self._details.text())))

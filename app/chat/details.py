@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from app import words
+from app import theme, words
 from app.chat import modes
 
 Row = dict[str, Any]
@@ -19,14 +19,20 @@ class Details(QFrame):
     def __init__(self, meta: Row, parent: QWidget | None = None) -> None:
         super().__init__(parent, objectName="details")
         self.setAccessibleName(self.tr("Figures of this answer"))
+        self._meta = meta
+        self._table = QLabel(textFormat=Qt.TextFormat.RichText, wordWrap=True)
+        self._table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        QVBoxLayout(self).addWidget(self._table)
+        theme.current().changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
         quiet = self.palette().color(QPalette.ColorRole.PlaceholderText).name()
         rows = "".join(
             f'<tr><td style="color: {quiet}; padding-right: 1em">{escape(name)}</td><td>{escape(value)}</td></tr>'
-            for name, value in self.figures(meta)
+            for name, value in self.figures(self._meta)
         )
-        table = QLabel(f"<table cellpadding='2'>{rows}</table>", textFormat=Qt.TextFormat.RichText, wordWrap=True)
-        table.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
-        QVBoxLayout(self).addWidget(table)
+        self._table.setText(f"<table cellpadding='2'>{rows}</table>")
 
     def figures(self, meta: Row) -> list[tuple[str, str]]:
         """Name and value of each figure in `meta`, the result of an ask."""

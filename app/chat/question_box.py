@@ -18,6 +18,7 @@ class QuestionBox(QWidget):
     def __init__(self, commands: Commands, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._commands = commands
+        self._told = "", ""
         self.composer = Composer(self)
         self._hint = QLabel(objectName="quiet", wordWrap=True, visible=False)
         self._hint.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)
@@ -46,6 +47,7 @@ class QuestionBox(QWidget):
         layout.addWidget(self._trade)
         layout.addWidget(frame)
         self.composer.focus_changed.connect(lambda focused: _mark_focus(frame, focused))
+        theme.current().changed.connect(self._show_told)  # its link carries its colour
         self.set_busy(False)
 
     def set_busy(self, busy: bool) -> None:
@@ -63,6 +65,11 @@ class QuestionBox(QWidget):
 
     def tell(self, text: str, link: str = "") -> None:
         """One quiet line above the composer; with `link`, these words stand at its end and can be followed. "" hides it."""
+        self._told = text, link
+        self._show_told()
+
+    def _show_told(self) -> None:
+        text, link = self._told
         colour = self.palette().link().color().name()
         self._hint.setText(f'{text} <a href="#" style="color: {colour}">{link}</a>' if link else text)
         self._hint.setVisible(bool(text))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import product
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from app import theme
 from app.theme import Theme
+from app.trouble import Trouble
+from app.window import Window
+from tests.app.conftest import Ask
 
 Role = QPalette.ColorRole
 PAIRS = ((Role.Text, Role.Base), (Role.WindowText, Role.Window), (Role.ButtonText, Role.Button), (Role.PlaceholderText, Role.Base))
@@ -61,6 +65,31 @@ def test_icons_follow_the_palette(qtbot: QtBot, wearing: Theme) -> None:
     light = button.icon().pixmap(24).toImage()
     wearing.use("dark")
     assert button.icon().pixmap(24).toImage() != light
+
+
+def test_no_colour_of_the_old_theme_is_left(window: Window, wearing: Theme, ask: Ask) -> None:
+    wearing.use("light")
+    ask("Who?")
+    window.chat.transcript.views[-1].show_details(True)
+    window.chat._edit(window.chat.conversation.path()[0].id)
+    window.trouble.tell(Trouble("The disk is full."))
+    light = drawn(window)
+    wearing.use("dark")
+    assert drawn(window).keys() == light.keys()
+    assert [label for label, said in drawn(window).items() if said == light[label]] == []
+    assert colours(window) <= {QApplication.palette().color(role).name() for role in Role if role is not Role.NColorRoles}
+
+
+def drawn(window: Window) -> dict[QLabel, object]:
+    """What the labels show that carry their own colours: words and pictures."""
+    labels = [label for label in window.findChildren(QLabel) if label.isVisible()]
+    words = {label: label.text() for label in labels if "color: #" in label.text()}
+    return words | {label: label.pixmap().toImage() for label in labels if not label.pixmap().isNull()}
+
+
+def colours(window: Window) -> set[str]:
+    """All that are named in labels."""
+    return {colour for said in drawn(window).values() if isinstance(said, str) for colour in re.findall("#[0-9a-f]{6}", said)}
 
 
 def test_every_icon_can_be_drawn() -> None:
