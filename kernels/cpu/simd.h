@@ -129,6 +129,31 @@ inline F tanh_of(F x) {
   return magnitude < splat(0.625f) ? small : large;
 }
 
+// W vectors of W numbers, rows for columns.
+inline void transpose(F* rows) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+  __m256 pairs[W], fours[W];
+  for (int i = 0; i < W; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  for (int i = 0; i < W; i += 4)
+    for (int j = 0; j < 2; j++) {
+      fours[i + 2 * j] = _mm256_shuffle_ps(pairs[i + j], pairs[i + 2 + j], 0x44);
+      fours[i + 2 * j + 1] = _mm256_shuffle_ps(pairs[i + j], pairs[i + 2 + j], 0xEE);
+    }
+  for (int i = 0; i < 4; i++) {
+    rows[i] = (F)_mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+    rows[i + 4] = (F)_mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+#else
+  float block[W][W];
+  for (int i = 0; i < W; i++) store(block[i], rows[i]);
+  for (int i = 0; i < W; i++)
+    for (int j = 0; j < W; j++) rows[i][j] = block[j][i];
+#endif
+}
+
 inline float sum(F v) {
   float total[W];
   store(total, v);
