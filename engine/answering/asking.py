@@ -29,7 +29,7 @@ from engine.model.loaded import LoadedModel
 from engine.reading.rows import stored_document
 
 if TYPE_CHECKING:
-    from engine.attention.sampled import Sampled
+    from engine.attention.estimated import Estimated
     from engine.shelf import Call, Shelf
 
 MAX_TOKENS = 256
@@ -216,7 +216,7 @@ class Question:
         }
 
 
-def _error(sampled: Sequence[Sampled]) -> float | None:
+def _error(sampled: Sequence[Estimated]) -> float | None:
     """None where nothing was measured: it was stopped before the first token that is."""
     measured = [each.error_measured for each in sampled if each.error_measured is not None]
     return _mean(measured, 0.0) if measured or not sampled else None

@@ -23,8 +23,8 @@ from engine.answering.routing import Routed, route
 from engine.answering.sampling import Chooser, Sampler
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
 from engine.answering.support import Evidence, coverage, rule_of
+from engine.attention.estimated import Estimated
 from engine.attention.exact import Exact
-from engine.attention.sampled import Sampled
 from engine.attention.sequence import KV, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError, Stopped
@@ -44,7 +44,7 @@ class Reader:
         self._started = time.perf_counter()
         self._prompts = Prompts(model.card, model.tokenizer)
         self._measured: dict[int, float] = {}
-        self.sampled: list[Sampled] = []  # what sampled, one for each answer
+        self.sampled: list[Estimated] = []  # what sampled, one for each answer
         self.exact_because: str | None = None  # see `Decoding`; of the last answer that says why
 
     @cached_property

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from engine.answering.modes import sampled_behind
+from engine.attention.estimated import AUDIT_EVERY
 from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory, moved
-from engine.attention.sampled import AUDIT_EVERY
 from engine.attention.sequence import KV, Attention, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError
