@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from kernels.gpu.attention import BlockList as BlockList
     from kernels.gpu.attention import attend as attend
     from kernels.gpu.merging import merge as merge
+    from kernels.gpu.weights import Matrix as Matrix
+    from kernels.gpu.weights import linear as linear
 
 _HOMES = {
     "BlockList": "attention",
+    "Matrix": "weights",
     "attend": "attention",
+    "linear": "weights",
     "merge": "merging",
 }
 """What this package gives, and the module that has it."""

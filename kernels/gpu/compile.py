@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,6 +26,8 @@ from triton.backends.driver import DriverBase
 from triton.runtime import JITFunction, driver
 
 from kernels.gpu.attention import attend
+from kernels.gpu.weights import Matrix, linear
+from kernels.packings import PACKINGS, Band, plain
 from kernels.reference import Block
 
 ARCHITECTURES = (80, 89, 90)
@@ -55,12 +58,22 @@ def _cases() -> dict[str, Callable[[], object]]:
         "attend, bf16, D 64": lambda: _attend(torch.bfloat16, 64, 3),
         "attend, bf16, D 128": lambda: _attend(torch.bfloat16, 128, 4),
         "attend, float32, D 64": lambda: _attend(torch.float32, 64, 3),
+        **{f"linear, {name}": partial(_linear, name) for name in ("bf16", "q8_0", "q4_0", "q4_1")},
     }
 
 
 def _attend(dtype: torch.dtype, dim: int, group: int) -> object:
     k, v = torch.zeros(2, 2, 512, dim, dtype=dtype)
     return attend(torch.zeros(1, 2 * group, dim), torch.zeros(1, dtype=torch.int32), [Block(k, v, 0, 0, 1)], 1.0)
+
+
+def _linear(layout: str) -> object:
+    """576 x 1536, of the default model."""
+    packing = PACKINGS.get(layout)
+    band = plain(torch.zeros(576, 1536, dtype=torch.bfloat16))
+    if packing is not None:
+        band = Band(packing, torch.zeros(576, packing.row_bytes(1536), dtype=torch.uint8))
+    return linear(torch.zeros(1, 1536), Matrix([band], 1536))
 
 
 # ---- how ----

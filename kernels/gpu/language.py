@@ -54,10 +54,10 @@ def operand(x):
 
 @inlined
 def rounded(x):
-    """The bf16 numbers nearest to float32 ones, ties to even, as an operand of `dot`."""
+    """The bf16 numbers nearest to float32 ones, ties to even."""
     if INTERPRETED:
         bits = x.to(tl.int32, bitcast=True)
-        return ((bits + 0x7FFF + ((bits >> 16) & 1)) & _UPPER_HALF).to(tl.float32, bitcast=True)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to(tl.int16).to(tl.bfloat16, bitcast=True)
     else:  # noqa: RET505
         return x.to(tl.bfloat16)
 
@@ -79,18 +79,20 @@ def dot(a, b, acc):
 
 @inlined
 def product(a, b, acc):
-    """acc + a · b for a [M, K] float32 and b [K, N] bf16 or float32, exact but for the rounding of sums in float32.
+    """acc + a · b for a [M, K] and b [K, N], each float32 or bf16, exact but for the rounding of sums in float32.
 
-    Next to bf16 a goes in three pieces of eight bits each, smallest first: tensor cores then do what float32 products would.
+    Float32 next to bf16 goes in three pieces of eight bits each, smallest first: tensor cores then do what float32 products would.
     """
     if b.dtype == tl.bfloat16:
-        high = upper(a)
-        rest = a - high
-        middle = upper(rest)
-        factor = operand(b)
-        acc = dot(operand(rest - middle), factor, acc)
-        acc = dot(operand(middle), factor, acc)
-        acc = dot(operand(high), factor, acc)
+        if a.dtype == tl.bfloat16:
+            acc = dot(operand(a), operand(b), acc)
+        else:
+            high = upper(a)
+            rest = a - high
+            middle = upper(rest)
+            acc = dot(operand(rest - middle), operand(b), acc)
+            acc = dot(operand(middle), operand(b), acc)
+            acc = dot(operand(high), operand(b), acc)
     else:
-        acc = dot(a, b, acc)
+        acc = dot(a.to(tl.float32), b, acc)
     return acc
