@@ -2,6 +2,7 @@
 # make test    set up, then the tests            ARGS=… goes to pytest; SLOW=1 adds the slow ones
 # make lint    ruff, mypy, import-linter
 # make bench   time decoding and adding against transformers on the default model
+# make gpu-check  compile the kernels for NVIDIA GPUs, which need not be there, and say what they would take of one
 # make peers   install llama.cpp beside Longshelf, for bench peers (built from source: minutes)
 # make clean   remove what building and testing left; make distclean also removes .venv
 #
@@ -9,7 +10,7 @@
 # TORCH=…   the build of torch, as pip arguments: make run TORCH=torch==2.14.1
 
 .DEFAULT_GOAL := run
-.PHONY: run test lint bench peers clean distclean python
+.PHONY: run test lint bench gpu-check peers clean distclean python
 
 FIND_PYTHON := for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$p && break; done
@@ -38,6 +39,10 @@ lint: python
 
 peers: python
 	@$(PYTHON) setup/environment.py peers
+
+gpu-check: python
+	@$(PYTHON) setup/environment.py gpu
+	.venv/bin/python -m kernels.gpu.compile
 
 bench: python
 	@$(PYTHON) setup/environment.py

@@ -17,7 +17,12 @@ import torch
 if TYPE_CHECKING:
     from kernels.gpu.attention import BlockList as BlockList
     from kernels.gpu.attention import attend as attend
+    from kernels.gpu.gathering import attend_gathered as attend_gathered
+    from kernels.gpu.hashing import hash_codes as hash_codes
     from kernels.gpu.merging import merge as merge
+    from kernels.gpu.sampling import choose as choose
+    from kernels.gpu.sketch import build_sketch as build_sketch
+    from kernels.gpu.sketch import guess as guess
     from kernels.gpu.weights import Matrix as Matrix
     from kernels.gpu.weights import linear as linear
 
@@ -25,6 +30,11 @@ _HOMES = {
     "BlockList": "attention",
     "Matrix": "weights",
     "attend": "attention",
+    "attend_gathered": "gathering",
+    "build_sketch": "sketch",
+    "choose": "sampling",
+    "guess": "sketch",
+    "hash_codes": "hashing",
     "linear": "weights",
     "merge": "merging",
 }

@@ -7,11 +7,14 @@ is compiled is what would run. Must be the first to load the kernels in its proc
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,9 +29,14 @@ from triton.backends.driver import DriverBase
 from triton.runtime import JITFunction, driver
 
 from kernels.gpu.attention import attend
+from kernels.gpu.gathering import attend_gathered
+from kernels.gpu.hashing import hash_codes
+from kernels.gpu.sampling import choose
+from kernels.gpu.sketch import build_sketch, guess
 from kernels.gpu.weights import Matrix, linear
 from kernels.packings import PACKINGS, Band, plain
 from kernels.reference import Block
+from kernels.sketch import Layout, Projection
 
 ARCHITECTURES = (80, 89, 90)
 """Compute capabilities: A100, RTX 4090 and L40, H100 and H200."""
@@ -49,22 +57,45 @@ class Compiled:
 
 
 def compile_all(architectures: tuple[int, ...] = ARCHITECTURES) -> list[Compiled]:
-    """Every kernel in its main configurations."""
-    return [each for architecture in architectures for name, call in _cases().items() for each in _compile(name, call, architecture)]
+    """Every kernel in its main configurations; one process for each architecture, as many at a time as there are processors."""
+    with ProcessPoolExecutor(min(len(architectures), os.cpu_count() or 1), multiprocessing.get_context("fork")) as pool:
+        return [each for of_architecture in pool.map(_compile_for, architectures) for each in of_architecture]
+
+
+def _compile_for(architecture: int) -> list[Compiled]:
+    torch.set_num_threads(1)
+    return [each for name, call in _cases().items() for each in _compile(name, call, architecture)]
 
 
 def _cases() -> dict[str, Callable[[], object]]:
     return {
-        "attend, bf16, D 64": lambda: _attend(torch.bfloat16, 64, 3),
-        "attend, bf16, D 128": lambda: _attend(torch.bfloat16, 128, 4),
-        "attend, float32, D 64": lambda: _attend(torch.float32, 64, 3),
-        **{f"linear, {name}": partial(_linear, name) for name in ("bf16", "q8_0", "q4_0", "q4_1")},
+        "attend, bf16, D 64": lambda: _attend(64, 3),
+        "attend, bf16, D 128": lambda: _attend(128, 4),
+        **{f"linear, {name}": partial(_linear, name) for name in ("bf16", "q8_0", "q4_1")},
+        "sketch, D 64": lambda: _sketch(64, Layout(2, 2, 0)),
+        "sketch, D 128": lambda: _sketch(128, Layout(4, 4, 0)),
+        "choose": _choose,
+        "gathered, bf16, D 64": lambda: _gathered(64, 3),
+        "gathered, bf16, D 128": lambda: _gathered(128, 4),
+        "hash, one query": lambda: hash_codes(torch.zeros(8, 1, 128), torch.zeros(1, 128, 1500), 150, 10),
+        "hash, many keys": lambda: hash_codes(torch.zeros(2, 4096, 128), torch.zeros(1, 128, 1500), 150, 10),
     }
 
 
-def _attend(dtype: torch.dtype, dim: int, group: int) -> object:
-    k, v = torch.zeros(2, 2, 512, dim, dtype=dtype)
+def _attend(dim: int, group: int) -> object:
+    k, v = torch.zeros(2, 2, 512, dim, dtype=torch.bfloat16)
     return attend(torch.zeros(1, 2 * group, dim), torch.zeros(1, dtype=torch.int32), [Block(k, v, 0, 0, 1)], 1.0)
+
+
+def _gathered(dim: int, group: int) -> object:
+    k, v = torch.zeros(2, 2, 512, dim, dtype=torch.bfloat16)
+    ids, log_weights = torch.zeros(2, 512, dtype=torch.int32), torch.zeros(2 * group, 512)
+    return attend_gathered(torch.zeros(1, 2 * group, dim), k, v, ids, log_weights, 1.0)
+
+
+def _choose() -> object:
+    certain = torch.zeros(2, 256, dtype=torch.int16)
+    return choose(torch.zeros(1, 6, 4096), torch.zeros(1, 6), certain, 1, torch.zeros(1, dtype=torch.int32), 1.0, 2)
 
 
 def _linear(layout: str) -> object:
@@ -74,6 +105,13 @@ def _linear(layout: str) -> object:
     if packing is not None:
         band = Band(packing, torch.zeros(576, packing.row_bytes(1536), dtype=torch.uint8))
     return linear(torch.zeros(1, 1536), Matrix([band], 1536))
+
+
+def _sketch(dim: int, layout: Layout) -> object:
+    maps = torch.zeros(2, 2, dim, layout.coordinates)
+    projection = Projection(layout, torch.zeros(2, dim), *maps)
+    sketch = build_sketch(torch.zeros(2, 1024, dim, dtype=torch.bfloat16), projection)
+    return guess(torch.zeros(1, 8, dim), sketch, projection, 1024)
 
 
 # ---- how ----

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from kernels.gpu.language import largest, steps, summed
 
-_TOGETHER = 16
+TOGETHER = 16
 """Parts that are summed at a time. Counted from the first, so that parts without mass behind the others change no bit."""
 
 
@@ -47,6 +47,6 @@ def merge(outs: torch.Tensor, lses: torch.Tensor) -> tuple[torch.Tensor, torch.T
     out, lse = outs.new_empty(rows, heads, dim), lses.new_empty(rows, heads)
     if rows:
         merge_kernel[(rows * heads,)](
-            outs, lses, out, lse, parts, rows * heads, DIM=dim, WIDE=triton.next_power_of_2(dim), TOGETHER=_TOGETHER, num_warps=2
+            outs, lses, out, lse, parts, rows * heads, DIM=dim, WIDE=triton.next_power_of_2(dim), TOGETHER=TOGETHER, num_warps=2
         )
     return out, lse

@@ -9,6 +9,7 @@ pytest.importorskip("triton")
 import torch
 
 from kernels import gpu
+from kernels.gpu import merging
 from kernels.reference import Block
 from tests.kernels.attention_case import KV_HEADS, Case, off, two_sequences
 from tests.kernels.gpu.device import NEAR, blocks_there, there
@@ -42,7 +43,7 @@ def test_every_head_size_equals_the_reference(dim: int, dtype: torch.dtype) -> N
     same(chain(dim, 2, 2, dtype))
 
 
-@pytest.mark.parametrize(("group", "rows"), [(1, 1), (3, 5), (7, 3), (8, 2), (3, 16)])
+@pytest.mark.parametrize(("group", "rows"), [(1, 1), (3, 6), (8, 2), (20, 1)])
 def test_every_number_of_rows_and_query_heads_equals_the_reference(group: int, rows: int) -> None:
     same(chain(16, group, rows))
 
@@ -95,20 +96,21 @@ def test_what_no_row_sees_may_be_anything() -> None:
 
 
 def test_neighbours_change_no_bit_of_a_row() -> None:
-    case = chain(16, 3, 8)
+    case = chain(16, 3, 6)
     together = attend(case)
-    for rows in (slice(0, 1), slice(4, 7), slice(7, 8)):
+    for rows in (slice(0, 1), slice(4, 6)):
         alone = attend(case, rows)
         assert torch.equal(alone[0], together[0][rows])
         assert torch.equal(alone[1], together[1][rows])
 
 
-def test_another_sequence_in_the_call_changes_no_bit_of_a_row() -> None:
+def test_another_sequence_in_the_call_changes_no_bit_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """However their blocks stand between one another: with more chunks than are merged at a time."""
-    case = Case(16, 1, [300, 300])
-    alone = Case(16, 1, [300])
+    monkeypatch.setattr(merging, "TOGETHER", 4)
+    case = Case(16, 1, [90, 90])
+    alone = Case(16, 1, [90])
     alone.q = case.q[1:].contiguous()
-    for at in range(0, 300, 15):
+    for at in range(0, 90, 15):
         case.block(15, at, (0, 1)).block(15, at, (1, 2))
         alone.blocks.append(Block(case.blocks[-1].k, case.blocks[-1].v, at, 0, 1))
     assert torch.equal(attend(case)[0][1:], attend(alone)[0])

@@ -29,7 +29,19 @@ def compiled() -> list[dict[str, Any]]:
 
 def test_every_kernel_is_compiled_for_every_architecture(compiled: list[dict[str, Any]]) -> None:
     kernels = {each["kernel"] for each in compiled}
-    assert kernels == {"attend_kernel", "linear_kernel", "merge_kernel", "sum_parts_kernel"}
+    assert kernels == {
+        "attend_kernel",
+        "build_kernel",
+        "coordinates_kernel",
+        "draw_kernel",
+        "gathered_kernel",
+        "guess_kernel",
+        "hash_kernel",
+        "linear_kernel",
+        "merge_kernel",
+        "sum_parts_kernel",
+        "thresholds_kernel",
+    }
     for kernel in kernels:
         assert {each["architecture"] for each in compiled if each["kernel"] == kernel} == {80, 89, 90}
 

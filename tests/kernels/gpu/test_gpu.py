@@ -1,4 +1,4 @@
-"""The package says what it lacks instead of failing somewhere inside."""
+"""The package says what it lacks instead of failing somewhere inside, and loads triton only for a kernel."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
-def said_by(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True).stdout
-
-
-def test_without_triton_it_says_so() -> None:
+@pytest.fixture(scope="module")
+def said() -> list[str]:
+    """By a process of its own, in which triton isn't found."""
     code = """
-import importlib.util
+import importlib.util, sys
+import kernels.gpu
+print("triton" in sys.modules)
 importlib.util.find_spec = lambda name: None
-from kernels import gpu
-print(gpu.available())
+print(kernels.gpu.available())
 try:
-    gpu.attend
+    from kernels.gpu import attend
 except ImportError as error:
     print(error)
 """
-    available, message = said_by(code).splitlines()
-    assert available == "False"
-    assert "triton is not installed" in message
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True).stdout.splitlines()
 
 
-def test_importing_it_loads_no_triton() -> None:
-    assert said_by("import sys, kernels.gpu; print('triton' in sys.modules)") == "False\n"
+def test_importing_it_loads_no_triton(said: list[str]) -> None:
+    assert said[0] == "False"
+
+
+def test_without_triton_it_says_so(said: list[str]) -> None:
+    assert said[1] == "False"
+    assert "triton is not installed" in said[2]
