@@ -54,6 +54,9 @@ class Commands(QObject):
         self.pause = self._make(self.tr("&Pause"), None, self.tr("Stop reading this document for now; what is read is kept"), "pause")
         self.resume = self._make(self.tr("&Resume"), None, self.tr("Go on reading this document"), "resume")
         self.retry = self._make(self.tr("Try a&gain"), None, self.tr("Read this document again from where it failed"), "again")
+        self.read_again = self._make(
+            self.tr("Read with this &model"), None, self.tr("Let the model in use read this document, which another one has read"), "again"
+        )
         self.cancel = self._make(
             self.tr("&Cancel reading"), None, self.tr("Stop reading this document; what is read stays askable"), "close"
         )
@@ -108,6 +111,9 @@ class Commands(QObject):
         self.next_pane = self._make(self.tr("Ne&xt pane"), "F6", self.tr("Move to the next pane"))
 
     def _make_program_commands(self) -> None:
+        self.models = self._make(
+            self.tr("&Models…"), "Ctrl+Shift+M", self.tr("Choose the model that answers, add one of yours, or remove one")
+        )
         self.settings = self._make(self.tr("&Settings…"), ["Ctrl+,"], self.tr("Threads, language, theme and storage"), "settings")
         self.settings.setMenuRole(QAction.MenuRole.PreferencesRole)
         self.handbook = self._make(self.tr("&Handbook"), None, self.tr("Read the handbook in the source pane"), "document")

@@ -38,6 +38,8 @@ class StartPage(QScrollArea):
         self._stage = QLabel(objectName="quiet", wordWrap=True, visible=False)
         self._install = QPushButton(self.tr("Download and install"), objectName="primary", visible=False)
         self._install.clicked.connect(self.install)
+        self._own = QPushButton(self.tr("Use a model of yours…"), visible=False)
+        self._own.clicked.connect(commands.models.trigger)
         self._cancel = QPushButton(self.tr("Cancel"), visible=False)
         self._cancel.clicked.connect(self._on_cancel)
         self._add = QToolButton(visible=False)
@@ -55,7 +57,7 @@ class StartPage(QScrollArea):
         inside.setSpacing(margin // 2)
         for widget in (self._title, self._text, self._progress, self._stage):
             inside.addWidget(widget)
-        for button in (self._install, self._cancel, self._add, self._handbook):
+        for button in (self._install, self._own, self._cancel, self._add, self._handbook):
             inside.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         inside.addLayout(self._suggestions)
         page = QWidget(objectName="transcriptPage")
@@ -95,12 +97,7 @@ class StartPage(QScrollArea):
         self._progress.setRange(0, 1000 if total else 0)
         if total:
             self._progress.setValue(round(1000 * done / total))
-        stage = {
-            "download": self.tr("Downloading"),
-            "check": self.tr("Checking the download"),
-            "convert": self.tr("Converting the model"),
-            "tokenizer": self.tr("Preparing the vocabulary"),
-        }.get(str(data.get("stage")), "")
+        stage = words.install_stage(str(data.get("stage")))
         amount = f"{words.size(done)} / {words.size(total)}" if total and data.get("stage") == "download" else ""
         self._stage.setText(words.join(stage, amount, self._time_left(str(data.get("stage")), done, total)))
 
@@ -148,7 +145,8 @@ class StartPage(QScrollArea):
         offer = self._mirror.models_known and self._mirror.current_model() is None
         fetching = self._fetching is not None
         empty = not offer and not fetching and self._mirror.models_known and not self._mirror.documents
-        self._install.setVisible(offer and not fetching)
+        for widget in (self._install, self._own):
+            widget.setVisible(offer and not fetching)
         for widget in (self._progress, self._cancel):
             widget.setVisible(fetching)
         self._stage.setVisible(fetching or bool(self._failure and offer))

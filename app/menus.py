@@ -17,7 +17,7 @@ def fill(bar: QMenuBar, commands: Commands) -> None:
     menus: tuple[tuple[str, list[QAction | None]], ...] = (
         (
             _translate("Menus", "&File"),
-            [c.add_files, c.add_folder, c.paste_path, None, c.export_chat, None, c.settings, None, c.quit],
+            [c.add_files, c.add_folder, c.paste_path, None, c.export_chat, None, c.models, c.settings, None, c.quit],
         ),
         (
             _translate("Menus", "&Chat"),
@@ -48,6 +48,7 @@ def fill(bar: QMenuBar, commands: Commands) -> None:
                 c.pause,
                 c.resume,
                 c.retry,
+                c.read_again,
                 c.cancel,
                 None,
                 c.pause_all,

@@ -120,6 +120,33 @@ def _of_models() -> dict[str, tuple[str, str]]:
         "no_network": (_translate("Trouble", "The download failed."), _translate("Trouble", "Check the connection and try again.")),
         "download_failed": (_translate("Trouble", "The download failed."), _translate("Trouble", "Check the connection and try again.")),
         "checksum": (_translate("Trouble", "What was downloaded is damaged."), _translate("Trouble", "Try again.")),
+        "not_a_model": (
+            _translate("Trouble", "This is not a model that can be read."),
+            _translate("Trouble", "Choose a GGUF file, or a folder with config.json, safetensors files and a tokenizer."),
+        ),
+        "model_unsupported": (
+            _translate("Trouble", "This kind of model can't be run."),
+            _translate("Trouble", "Choose a Llama, Mistral, Qwen, Phi, SmolLM or Gemma model."),
+        ),
+        "missing_shard": (
+            _translate("Trouble", "Some of the model's files are missing."),
+            _translate("Trouble", "Download the missing files into the same folder."),
+        ),
+        "pickle_only": (
+            _translate("Trouble", "The model's weights are pickled, which is code that would be run."),
+            _translate("Trouble", "Choose a version with safetensors files, or its GGUF."),
+        ),
+        "no_template": (
+            _translate("Trouble", "The model has no chat template."),
+            _translate("Trouble", "Choose an instruct (chat) version of the model, or add it without a template."),
+        ),
+        "exists": (_translate("Trouble", "A model of this name is installed already."), _translate("Trouble", "Remove it first.")),
+        "bad_name": (_translate("Trouble", "The model can't have this name."), _translate("Trouble", "Rename its file or folder.")),
+        "unknown_model": (_translate("Trouble", "There is no such model."), _translate("Trouble", "Choose another one.")),
+        "not_enough_memory": (
+            _translate("Trouble", "The model takes more memory than is free."),
+            _translate("Trouble", "Close other programs, or choose a smaller model."),
+        ),
     }
 
 

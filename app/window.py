@@ -31,6 +31,8 @@ from app.mirror import Mirror, Row
 from app.preferences import Preferences
 from app.reader.pane import ReaderPane
 from app.settings.dialog import SettingsDialog
+from app.settings.installing import Installing
+from app.settings.models import ModelsDialog
 from app.shortcuts import ShortcutsDialog
 from app.status_line import StatusLine
 from app.trouble import Trouble, TroubleBar, explain
@@ -51,6 +53,7 @@ class Window(QMainWindow):
         self.mirror = Mirror(engine, self)
         self.commands = Commands(self)
         self.adder = Adder(engine, self)
+        self.installing = Installing(engine, self)
         self.trouble = TroubleBar()
         self.start = StartPage(engine, self.mirror, self.commands, language)
         self.library = LibraryPane(engine, self.mirror, self.commands)
@@ -133,6 +136,7 @@ class Window(QMainWindow):
         commands.quit.triggered.connect(self.close)
         commands.search.triggered.connect(self._search)
         commands.settings.triggered.connect(self._open_settings)
+        commands.models.triggered.connect(self._open_models)
         commands.shortcuts.triggered.connect(lambda: ShortcutsDialog(commands, self).open())
         commands.handbook.triggered.connect(self._open_handbook)
         commands.about.triggered.connect(self._about)
@@ -146,6 +150,8 @@ class Window(QMainWindow):
         self.engine.ready.connect(self._on_ready)
         self.engine.trouble.connect(self._tell)
         self.adder.trouble.connect(self._tell)
+        self.installing.failed.connect(self._on_not_installed)
+        self.installing.downloading.connect(self.status.set_downloading)
         self.chat.trouble.connect(self._tell)
         self.adder.added.connect(self._on_added)
         self.adder.reading.connect(self.status.set_reading)
@@ -197,6 +203,13 @@ class Window(QMainWindow):
 
     def _open_settings(self) -> None:
         SettingsDialog(self.engine, self.mirror, self.preferences, self).open()
+
+    def _open_models(self) -> None:
+        ModelsDialog(self.engine, self.mirror, self.installing, self).open()
+
+    def _on_not_installed(self, error: LongshelfError) -> None:
+        if self.findChild(ModelsDialog) is None:  # which tells it where it was begun
+            self._tell(error)
 
     def _open_handbook(self) -> None:
         self.commands.show_source.setChecked(True)

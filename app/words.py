@@ -71,7 +71,12 @@ def is_working(row: Row) -> bool:
 
 def is_askable(row: Row) -> bool:
     """A document can be asked from its first finished part, whatever happens to it next."""
-    return row.get("state") == "ready" or bool(row.get("parts_ready"))
+    return (row.get("state") == "ready" and not is_read_by_another(row)) or bool(row.get("parts_ready"))
+
+
+def is_read_by_another(row: Row) -> bool:
+    """Whether a document was read, but not by the model in use."""
+    return row.get("state") == "ready" and row.get("parts") == 0
 
 
 def state(row: Row) -> str:
@@ -87,6 +92,8 @@ def state(row: Row) -> str:
         case "paused":
             done = percent(row.get("percent") or 0) if row.get("tokens_done") else ""
             return join(_translate("Words", "Paused"), done, reason(row))
+        case "ready" if is_read_by_another(row):
+            return _translate("Words", "Read by another model, not by this one")
         case "ready":
             if row.get("source_missing"):
                 return join(_translate("Words", "Ready"), _translate("Words", "the source file is gone, its text is kept"))
@@ -166,6 +173,38 @@ def reasons() -> dict[str, str]:
         "added without reading": _translate("Words", "added without reading"),
         "forgotten": _translate("Words", "its memory was given up, its text is kept"),
     }
+
+
+def model(row: Row) -> str:
+    """The second line of a model: what it is, and what it costs on this machine."""
+    if row.get("problem"):
+        return str(row["problem"])
+    needed = size(row.get("memory_needed") or 0)
+    if row.get("fits") is False:
+        runs = _translate("Words", "needs {0} of memory, this machine has {1}").format(needed, size(row.get("memory_here") or 0))
+    else:
+        runs = _translate("Words", "runs in {0} of memory").format(needed)
+    return join(
+        _translate("Words", "in use") if row.get("current") else "",
+        _translate("Words", "trial model") if row.get("trial") else "",
+        size(row.get("bytes") or 0)
+        if row.get("installed")
+        else _translate("Words", "a download of {0}").format(size(row.get("bytes") or 0)),
+        runs if row.get("memory_needed") else "",
+        _translate("Words", "{0} for 100 pages").format(size(1e9 * row["kv_gb_per_100_pages"])) if row.get("kv_gb_per_100_pages") else "",
+        _translate("Words", "reads {0} at once").format(tokens(row["window"])) if row.get("window") else "",
+        str(row.get("license") or ""),
+    )
+
+
+def install_stage(stage: str) -> str:
+    """The engine's stable words for the steps of installing a model; "" for one that needs no telling."""
+    return {
+        "download": _translate("Words", "Downloading"),
+        "check": _translate("Words", "Checking the download"),
+        "convert": _translate("Words", "Converting the model"),
+        "tokenizer": _translate("Words", "Preparing the vocabulary"),
+    }.get(stage, "")
 
 
 def place(citation: Row) -> str:

@@ -285,8 +285,41 @@ def dialogs(stage: Stage) -> Iterator[object]:
     yield skipped
 
 
+def models(stage: Stage) -> Iterator[object]:
+    from app.settings.models import ModelsDialog
+    from engine.errors import LongshelfError
+
+    model = stage.fake.MODEL
+    large = {"trial": False, "current": False, "bytes": 41_000_000_000, "memory_needed": 44_000_000_000, "fits": False}
+    stage.engine.models["qwen3-8b-q4_k_m"] = {**model, **large, "name": "qwen3-8b-q4_k_m", "bytes": 5_100_000_000, "window": 40_960,
+        "memory_needed": 7_800_000_000, "fits": True, "kv_gb_per_100_pages": 7.37}  # fmt: skip
+    stage.engine.models["llama-3.3-70b"] = {**model, **large, "name": "llama-3.3-70b", "window": 131_072, "kv_gb_per_100_pages": 16.4}
+    stage.engine.documents = {"book": stage.fake.book(), "b": stage.fake.book("b", title="Moby-Dick", parts=0, parts_ready=0, bytes=0)}
+    stage.open()
+    dialog = ModelsDialog(stage.window.engine, stage.window.mirror, stage.window.installing, stage.window)
+    dialog.show()
+    stage.wait(100)
+    yield dialog
+    stage.engine.flow.clear()
+    dialog.add(stage.folder / "Qwen3-4B-Q4_K_M.gguf")
+    stage.until(lambda: stage.window.installing.total > 1)
+    stage.wait(100)
+    yield dialog
+    stage.engine.failures["models.add"] = LongshelfError(
+        "no_template", "base.gguf has no chat template.", "Take an instruct (chat) version, or --template plain."
+    )
+    stage.engine.flow.set()
+    stage.until(lambda: not stage.window.installing.busy)
+    dialog.add(stage.folder / "base.gguf")
+    stage.until(lambda: stage.window.installing.error is not None)
+    stage.wait(100)
+    yield dialog
+    yield stage.window
+
+
 VIEWS: dict[str, Callable[[Stage], Iterator[object]]] = {
-    view.__name__: view for view in (first_start, empty, handbook, library, chat, branches, fast, streaming, trouble, dropping, dialogs)
+    view.__name__: view
+    for view in (first_start, empty, handbook, library, chat, branches, fast, streaming, trouble, dropping, dialogs, models)
 }
 
 if __name__ == "__main__":

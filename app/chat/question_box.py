@@ -26,7 +26,7 @@ class QuestionBox(QWidget):
         self._trade = QLabel(objectName="quiet", wordWrap=True, visible=False)
         self.switch = ModeSwitch(commands.fast)
         self._model = QLabel(objectName="quiet", alignment=Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._model.setMinimumWidth(self.fontMetrics().averageCharWidth() * 8)  # a long name gives way in a narrow window
+        self._model.setMinimumWidth(self.fontMetrics().averageCharWidth() * 4)  # a long name gives way in a narrow window
         self._badge = QLabel(self.tr("trial model"), objectName="badge", visible=False)
         self._button = QToolButton(autoRaise=True)
         self._button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QMenu,
-    QMessageBox,
     QSplitter,
     QToolButton,
     QVBoxLayout,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from app import theme, words
 from app.commands import Commands
+from app.confirm import confirmed
 from app.engine_client import Engine
 from app.library.chats import Chats
 from app.library.delegate import TwoLines
@@ -103,6 +103,7 @@ class LibraryPane(QFrame):
         self._commands.pause_all.triggered.connect(lambda: self._engine.request("jobs.pause"))
         self._commands.resume_all.triggered.connect(lambda: self._engine.request("jobs.resume"))
         self._commands.ask_about.triggered.connect(lambda: self.ask_about.emit([row["id"] for row in self.selected_documents()]))
+        self._commands.read_again.triggered.connect(self._read_again)
         self._commands.show_file.triggered.connect(self._show_file)
         self._commands.show_skipped.triggered.connect(self._show_skipped)
         self._commands.forget.triggered.connect(self._forget)
@@ -138,6 +139,8 @@ class LibraryPane(QFrame):
             actions.append(commands.resume)
         if states & {"failed", "damaged"} or given_up:
             actions.append(commands.retry)
+        if any(words.is_read_by_another(row) for row in rows):
+            actions.append(commands.read_again)
         actions.append(None)
         if len(rows) == 1 and rows[0].get("path") and not rows[0].get("source_missing"):
             actions.append(commands.show_file)
@@ -159,6 +162,11 @@ class LibraryPane(QFrame):
             else:
                 self._engine.request(method, {"id": row["id"]})
 
+    def _read_again(self) -> None:
+        paths = [row["path"] for row in self.selected_documents() if words.is_read_by_another(row)]
+        if paths:
+            self._engine.request("documents.add", {"paths": paths, "wait": False})
+
     def _show_file(self) -> None:
         for row in self.selected_documents():
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(row["path"]).parent)))
@@ -178,7 +186,7 @@ class LibraryPane(QFrame):
         freed = words.size(sum(row["bytes"] for row in rows))
         question = self.tr("Forget what was read of %n document(s)?", "", len(rows))
         detail = self.tr("About {0} are freed. Text and chats stay; before the next question it has to be read again.").format(freed)
-        if _confirmed(self, question, detail, self.tr("Forget")):
+        if confirmed(self, question, detail, self.tr("Forget")):
             for row in rows:
                 self._engine.request("documents.forget", {"id": row["id"]})
 
@@ -192,7 +200,7 @@ class LibraryPane(QFrame):
         else:
             question = self.tr("Remove %n document(s) from the library?", "", len(rows))
         detail = self.tr("Its memory is deleted and {0} are freed. The files on disk and the chats stay.").format(freed)
-        if _confirmed(self, question, detail, self.tr("Remove")):
+        if confirmed(self, question, detail, self.tr("Remove")):
             for row in rows:
                 self._engine.request("documents.remove", {"id": row["id"]})
 
@@ -201,7 +209,7 @@ class LibraryPane(QFrame):
         if not index.isValid():
             return
         detail = self.tr("Its questions and answers are deleted. The documents stay.")
-        if _confirmed(self, self.tr("Delete the chat “{0}”?").format(index.data()), detail, self.tr("Delete")):
+        if confirmed(self, self.tr("Delete the chat “{0}”?").format(index.data()), detail, self.tr("Delete")):
             chat = index.data(ID)
             self._engine.request("chats.remove", {"id": chat}, done=lambda _: self.chat_removed.emit(chat))
 
@@ -239,12 +247,3 @@ def _menu(parent: QWidget, actions: list[QAction | None]) -> QMenu:
         else:
             menu.addAction(action)
     return menu
-
-
-def _confirmed(parent: QWidget, question: str, detail: str, yes: str) -> bool:
-    box = QMessageBox(QMessageBox.Icon.Question, "Longshelf", question, QMessageBox.StandardButton.Cancel, parent)
-    box.setInformativeText(detail)
-    accept = box.addButton(yes, QMessageBox.ButtonRole.DestructiveRole)
-    box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-    box.exec()
-    return box.clickedButton() is accept

@@ -118,8 +118,14 @@ def models_calibrate(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]
 
 
 def _models_changed(shelf: Shelf, name: str) -> dict[str, Any]:
+    """Tell every client: the models, and the documents, of which another model may have read other parts."""
+    from engine.reading.rows import document_row
+
     rows = shelf.models.list()
-    shelf.publish("models", {"models": rows})
+    gone = [] if any(row["name"] == name for row in rows) else [{"name": name, "removed": True}]
+    shelf.publish("models", {"models": [*rows, *gone]})
+    with suppress(LongshelfError):  # a damaged catalog, say
+        shelf.publish("documents", {"documents": [document_row(shelf, row) for row in shelf.library.documents.all()]})
     return {"name": name, "models": rows}
 
 

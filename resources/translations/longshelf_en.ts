@@ -46,6 +46,16 @@
     </message>
   </context>
   <context>
+    <name>ModelsDialog</name>
+    <message numerus="yes">
+      <source>%n document(s) must be read again before this model can be asked about them, unless it read them before: about {0} on the disk. What the other model remembers stays, and serves again when you go back to it.</source>
+      <translation>
+        <numerusform>%n document must be read again before this model can be asked about it, unless it read it before: about {0} on the disk. What the other model remembers stays, and serves again when you go back to it.</numerusform>
+        <numerusform>%n documents must be read again before this model can be asked about them, unless it read them before: about {0} on the disk. What the other model remembers stays, and serves again when you go back to it.</numerusform>
+      </translation>
+    </message>
+  </context>
+  <context>
     <name>SkippedDialog</name>
     <message numerus="yes">
       <source>%Ln file(s) were skipped.</source>

@@ -168,6 +168,10 @@
       <translation>서재(&amp;L)</translation>
     </message>
     <message>
+      <source>&amp;Models…</source>
+      <translation>모델(&amp;M)…</translation>
+    </message>
+    <message>
       <source>&amp;New chat</source>
       <translation>새 대화(&amp;N)</translation>
     </message>
@@ -252,6 +256,10 @@
       <translation>문서 고르기(&amp;D)…</translation>
     </message>
     <message>
+      <source>Choose the model that answers, add one of yours, or remove one</source>
+      <translation>답할 모델을 고르거나, 가지고 있는 모델을 추가하거나, 지웁니다</translation>
+    </message>
+    <message>
       <source>Choose which documents the question is about</source>
       <translation>어떤 문서에 대한 질문인지 고릅니다</translation>
     </message>
@@ -304,6 +312,10 @@
       <translation>맨 끝으로(&amp;L)</translation>
     </message>
     <message>
+      <source>Let the model in use read this document, which another one has read</source>
+      <translation>다른 모델이 읽은 이 문서를 지금 쓰는 모델로 읽습니다</translation>
+    </message>
+    <message>
       <source>List every command and its key</source>
       <translation>모든 명령과 단축키를 보여 줍니다</translation>
     </message>
@@ -342,6 +354,10 @@
     <message>
       <source>Read this document again from where it failed</source>
       <translation>실패한 곳부터 이 문서를 다시 읽습니다</translation>
+    </message>
+    <message>
+      <source>Read with this &amp;model</source>
+      <translation>이 모델로 읽기(&amp;M)</translation>
     </message>
     <message>
       <source>Rena&amp;me chat</source>
@@ -569,6 +585,21 @@
     </message>
   </context>
   <context>
+    <name>Installing</name>
+    <message>
+      <source>Looking at the files</source>
+      <translation>파일을 살펴보는 중</translation>
+    </message>
+    <message>
+      <source>Measuring how the model reads</source>
+      <translation>모델이 어떻게 읽는지 재는 중</translation>
+    </message>
+    <message>
+      <source>Starting the download…</source>
+      <translation>내려받기를 시작하는 중…</translation>
+    </message>
+  </context>
+  <context>
     <name>LibraryPane</name>
     <message>
       <source>About {0} are freed. Text and chats stay; before the next question it has to be read again.</source>
@@ -762,6 +793,115 @@
     <message>
       <source>How to answer</source>
       <translation>답하는 방식</translation>
+    </message>
+  </context>
+  <context>
+    <name>ModelsDialog</name>
+    <message numerus="yes">
+      <source>%n document(s) must be read again before this model can be asked about them, unless it read them before: about {0} on the disk. What the other model remembers stays, and serves again when you go back to it.</source>
+      <translation>
+        <numerusform>이 모델에게 물으려면 문서 %n개를 다시 읽어야 합니다. 전에 이 모델이 읽은 문서는 예외입니다. 디스크를 약 {0} 씁니다. 다른 모델의 기억은 그대로 남아, 그 모델로 돌아가면 다시 쓰입니다.</numerusform>
+      </translation>
+    </message>
+    <message>
+      <source>&amp;Download</source>
+      <translation>내려받기(&amp;D)</translation>
+    </message>
+    <message>
+      <source>&amp;Remove…</source>
+      <translation>지우기(&amp;R)…</translation>
+    </message>
+    <message>
+      <source>&amp;Use this model</source>
+      <translation>이 모델 쓰기(&amp;U)</translation>
+    </message>
+    <message>
+      <source>A model of yours: a GGUF file, or a folder from Hugging Face with config.json, safetensors files and a tokenizer. It is copied into the home; nothing goes online.</source>
+      <translation>가지고 있는 모델을 추가합니다. GGUF 파일, 또는 config.json과 safetensors 파일, 토크나이저가 든 Hugging Face 폴더입니다. 홈에 복사되며 네트워크는 쓰지 않습니다.</translation>
+    </message>
+    <message>
+      <source>Add a &amp;GGUF file…</source>
+      <translation>GGUF 파일 추가(&amp;G)…</translation>
+    </message>
+    <message>
+      <source>Add a &amp;folder…</source>
+      <translation>폴더 추가(&amp;F)…</translation>
+    </message>
+    <message>
+      <source>Add a GGUF file</source>
+      <translation>GGUF 파일 추가</translation>
+    </message>
+    <message>
+      <source>Add a model's folder</source>
+      <translation>모델 폴더 추가</translation>
+    </message>
+    <message>
+      <source>Add it without a chat template</source>
+      <translation>채팅 템플릿 없이 추가</translation>
+    </message>
+    <message>
+      <source>Answer with {0} from now on?</source>
+      <translation>이제부터 {0}(으)로 답할까요?</translation>
+    </message>
+    <message>
+      <source>Cancel</source>
+      <translation>취소</translation>
+    </message>
+    <message>
+      <source>GGUF models (*.gguf)</source>
+      <translation>GGUF 모델 (*.gguf)</translation>
+    </message>
+    <message>
+      <source>How large its parts should be is a guess until “longshelf models calibrate {0}” in a terminal has measured it.</source>
+      <translation>부분의 크기는 터미널에서 “longshelf models calibrate {0}”로 재기 전까지 어림값입니다.</translation>
+    </message>
+    <message>
+      <source>Models</source>
+      <translation>모델</translation>
+    </message>
+    <message>
+      <source>Packed weights take less memory and answer a little worse. A GGUF that is packed stays as it is.</source>
+      <translation>압축한 가중치는 메모리를 덜 쓰는 대신 답이 조금 나빠집니다. 이미 압축된 GGUF는 그대로 둡니다.</translation>
+    </message>
+    <message>
+      <source>Progress of the installation</source>
+      <translation>설치 진행률</translation>
+    </message>
+    <message>
+      <source>Remove</source>
+      <translation>지우기</translation>
+    </message>
+    <message>
+      <source>Remove the model {0}?</source>
+      <translation>{0} 모델을 지울까요?</translation>
+    </message>
+    <message>
+      <source>Use</source>
+      <translation>쓰기</translation>
+    </message>
+    <message>
+      <source>Weights of the folder</source>
+      <translation>폴더의 가중치</translation>
+    </message>
+    <message>
+      <source>weights as they are</source>
+      <translation>가중치 그대로</translation>
+    </message>
+    <message>
+      <source>weights packed to 4 bits</source>
+      <translation>가중치를 4비트로 압축</translation>
+    </message>
+    <message>
+      <source>weights packed to 8 bits</source>
+      <translation>가중치를 8비트로 압축</translation>
+    </message>
+    <message>
+      <source>{0} are freed. What it read stays until room is needed, and chats stay.</source>
+      <translation>{0}이(가) 비워집니다. 이 모델이 읽은 기억은 공간이 필요해질 때까지 남고, 대화도 남습니다.</translation>
+    </message>
+    <message>
+      <source>{0} is installed.</source>
+      <translation>{0}을(를) 설치했습니다.</translation>
     </message>
   </context>
   <context>
@@ -977,20 +1117,8 @@
       <translation>취소</translation>
     </message>
     <message>
-      <source>Checking the download</source>
-      <translation>내려받은 것을 확인하는 중</translation>
-    </message>
-    <message>
-      <source>Converting the model</source>
-      <translation>모델을 변환하는 중</translation>
-    </message>
-    <message>
       <source>Download and install</source>
       <translation>내려받아 설치</translation>
-    </message>
-    <message>
-      <source>Downloading</source>
-      <translation>내려받는 중</translation>
     </message>
     <message>
       <source>Drop files or a folder anywhere on this window, paste a path, or choose files. Plain text, Markdown and source code are read. The document is read once; you can ask as soon as its first part is finished.</source>
@@ -1007,10 +1135,6 @@
     <message>
       <source>Longshelf reads a long document once, remembers it on this computer and answers questions about it, with the place in the source beside every answer. Nothing leaves this computer.</source>
       <translation>Longshelf는 긴 문서를 한 번 읽어 이 컴퓨터에 기억해 두고, 그 문서에 대한 질문에 원문의 위치와 함께 답합니다. 아무것도 이 컴퓨터 밖으로 나가지 않습니다.</translation>
-    </message>
-    <message>
-      <source>Preparing the vocabulary</source>
-      <translation>어휘를 준비하는 중</translation>
     </message>
     <message>
       <source>Progress of the installation</source>
@@ -1039,6 +1163,10 @@
     <message>
       <source>To begin, it needs a language model: SmolLM2-135M-Instruct (licence Apache-2.0), a download of about 93 MB that takes about 100 MB on disk. It is the only time the network is used.</source>
       <translation>시작하려면 언어 모델이 필요합니다: SmolLM2-135M-Instruct (라이선스 Apache-2.0). 약 93 MB를 내려받고 디스크를 약 100 MB 씁니다. 네트워크를 쓰는 것은 이때뿐입니다.</translation>
+    </message>
+    <message>
+      <source>Use a model of yours…</source>
+      <translation>가지고 있는 모델 쓰기…</translation>
     </message>
     <message>
       <source>Welcome to Longshelf</source>
@@ -1107,6 +1235,10 @@
   <context>
     <name>Trouble</name>
     <message>
+      <source>A model of this name is installed already.</source>
+      <translation>같은 이름의 모델이 이미 설치되어 있습니다.</translation>
+    </message>
+    <message>
       <source>A piece of a document's memory is damaged.</source>
       <translation>문서 기억의 한 조각이 손상되었습니다.</translation>
     </message>
@@ -1151,6 +1283,26 @@
       <translation>디스크가 연결되어 있는지 확인하세요.</translation>
     </message>
     <message>
+      <source>Choose a GGUF file, or a folder with config.json, safetensors files and a tokenizer.</source>
+      <translation>GGUF 파일이나, config.json과 safetensors 파일, 토크나이저가 든 폴더를 고르세요.</translation>
+    </message>
+    <message>
+      <source>Choose a Llama, Mistral, Qwen, Phi, SmolLM or Gemma model.</source>
+      <translation>Llama, Mistral, Qwen, Phi, SmolLM, Gemma 모델 가운데서 고르세요.</translation>
+    </message>
+    <message>
+      <source>Choose a version with safetensors files, or its GGUF.</source>
+      <translation>safetensors 파일이 있는 판이나 GGUF를 고르세요.</translation>
+    </message>
+    <message>
+      <source>Choose an instruct (chat) version of the model, or add it without a template.</source>
+      <translation>모델의 instruct(채팅) 판을 고르거나, 템플릿 없이 추가하세요.</translation>
+    </message>
+    <message>
+      <source>Choose another one.</source>
+      <translation>다른 모델을 고르세요.</translation>
+    </message>
+    <message>
       <source>Choose another with --home.</source>
       <translation>--home으로 다른 폴더를 고르세요.</translation>
     </message>
@@ -1159,8 +1311,16 @@
       <translation>그 프로그램을 닫고 다시 시도하세요.</translation>
     </message>
     <message>
+      <source>Close other programs, or choose a smaller model.</source>
+      <translation>다른 프로그램을 닫거나 더 작은 모델을 고르세요.</translation>
+    </message>
+    <message>
       <source>Documents, chats and your question are kept.</source>
       <translation>문서와 대화, 질문은 그대로 남아 있습니다.</translation>
+    </message>
+    <message>
+      <source>Download the missing files into the same folder.</source>
+      <translation>빠진 파일을 같은 폴더에 내려받으세요.</translation>
     </message>
     <message>
       <source>Free some space, then resume; what is read is kept.</source>
@@ -1195,6 +1355,14 @@
       <translation>문서를 다시 읽으세요.</translation>
     </message>
     <message>
+      <source>Remove it first.</source>
+      <translation>먼저 그 모델을 지우세요.</translation>
+    </message>
+    <message>
+      <source>Rename its file or folder.</source>
+      <translation>파일이나 폴더의 이름을 바꾸세요.</translation>
+    </message>
+    <message>
       <source>Run “longshelf doctor --repair” in a terminal.</source>
       <translation>터미널에서 “longshelf doctor --repair”를 실행하세요.</translation>
     </message>
@@ -1205,6 +1373,10 @@
     <message>
       <source>Shorten it.</source>
       <translation>질문을 줄이세요.</translation>
+    </message>
+    <message>
+      <source>Some of the model's files are missing.</source>
+      <translation>모델의 파일 일부가 없습니다.</translation>
     </message>
     <message>
       <source>Something in Longshelf went wrong.</source>
@@ -1251,8 +1423,24 @@
       <translation>이 문서의 보관된 글이 없습니다.</translation>
     </message>
     <message>
+      <source>The model can't have this name.</source>
+      <translation>모델에 이 이름을 쓸 수 없습니다.</translation>
+    </message>
+    <message>
+      <source>The model has no chat template.</source>
+      <translation>모델에 채팅 템플릿이 없습니다.</translation>
+    </message>
+    <message>
+      <source>The model takes more memory than is free.</source>
+      <translation>남은 메모리보다 모델이 더 큽니다.</translation>
+    </message>
+    <message>
       <source>The model's files are damaged.</source>
       <translation>모델 파일이 손상되었습니다.</translation>
+    </message>
+    <message>
+      <source>The model's weights are pickled, which is code that would be run.</source>
+      <translation>모델의 가중치가 pickle 형식입니다. 읽으면 코드가 실행될 수 있습니다.</translation>
     </message>
     <message>
       <source>The question is too long.</source>
@@ -1261,6 +1449,10 @@
     <message>
       <source>The store can't be reached.</source>
       <translation>저장소에 접근할 수 없습니다.</translation>
+    </message>
+    <message>
+      <source>There is no such model.</source>
+      <translation>그런 모델이 없습니다.</translation>
     </message>
     <message>
       <source>There is no text in it.</source>
@@ -1279,8 +1471,16 @@
       <translation>이 홈 폴더는 더 새로운 버전이 만든 것입니다.</translation>
     </message>
     <message>
+      <source>This is not a model that can be read.</source>
+      <translation>읽을 수 있는 모델이 아닙니다.</translation>
+    </message>
+    <message>
       <source>This is not a text file.</source>
       <translation>글 파일이 아닙니다.</translation>
+    </message>
+    <message>
+      <source>This kind of model can't be run.</source>
+      <translation>이런 종류의 모델은 쓸 수 없습니다.</translation>
     </message>
     <message>
       <source>This version reads plain text, Markdown and source code.</source>
@@ -1393,12 +1593,24 @@
       <translation>아랍어</translation>
     </message>
     <message>
+      <source>Checking the download</source>
+      <translation>내려받은 것을 확인하는 중</translation>
+    </message>
+    <message>
       <source>Chinese</source>
       <translation>중국어</translation>
     </message>
     <message>
+      <source>Converting the model</source>
+      <translation>모델을 변환하는 중</translation>
+    </message>
+    <message>
       <source>Damaged</source>
       <translation>손상됨</translation>
+    </message>
+    <message>
+      <source>Downloading</source>
+      <translation>내려받는 중</translation>
     </message>
     <message>
       <source>Expect wrong answers. A model that was trained on such texts answers better.</source>
@@ -1437,8 +1649,16 @@
       <translation>멈춤</translation>
     </message>
     <message>
+      <source>Preparing the vocabulary</source>
+      <translation>어휘를 준비하는 중</translation>
+    </message>
+    <message>
       <source>Queued</source>
       <translation>대기 중</translation>
+    </message>
+    <message>
+      <source>Read by another model, not by this one</source>
+      <translation>다른 모델이 읽음, 이 모델은 아직 읽지 않음</translation>
     </message>
     <message>
       <source>Reading the text</source>
@@ -1465,6 +1685,10 @@
       <translation>태국어</translation>
     </message>
     <message>
+      <source>a download of {0}</source>
+      <translation>내려받기 {0}</translation>
+    </message>
+    <message>
       <source>a link to elsewhere</source>
       <translation>다른 곳으로 가는 링크</translation>
     </message>
@@ -1489,6 +1713,10 @@
       <translation>인코딩을 알 수 없음</translation>
     </message>
     <message>
+      <source>in use</source>
+      <translation>사용 중</translation>
+    </message>
+    <message>
       <source>its memory was given up, its text is kept</source>
       <translation>기억은 지웠고 글은 남아 있음</translation>
     </message>
@@ -1503,6 +1731,10 @@
     <message>
       <source>looks like a secret (key, password)</source>
       <translation>비밀(키, 암호)로 보임</translation>
+    </message>
+    <message>
+      <source>needs {0} of memory, this machine has {1}</source>
+      <translation>메모리 {0} 필요, 이 컴퓨터에는 {1}</translation>
     </message>
     <message>
       <source>not a regular file</source>
@@ -1521,6 +1753,14 @@
       <translation>읽기를 취소함</translation>
     </message>
     <message>
+      <source>reads {0} at once</source>
+      <translation>한 번에 {0}까지 읽음</translation>
+    </message>
+    <message>
+      <source>runs in {0} of memory</source>
+      <translation>메모리 {0}로 동작</translation>
+    </message>
+    <message>
       <source>the model reads it poorly</source>
       <translation>모델이 이 글을 잘 읽지 못함</translation>
     </message>
@@ -1537,12 +1777,20 @@
       <translation>너무 큼</translation>
     </message>
     <message>
+      <source>trial model</source>
+      <translation>시험용 모델</translation>
+    </message>
+    <message>
       <source>under {0}</source>
       <translation>{0} 미만</translation>
     </message>
     <message>
       <source>{0} %</source>
       <translation>{0} %</translation>
+    </message>
+    <message>
+      <source>{0} for 100 pages</source>
+      <translation>100쪽에 {0}</translation>
     </message>
     <message>
       <source>{0} h</source>

