@@ -167,18 +167,18 @@ def attend(
     rows, heads, dim = q.shape
     if not len(listed) or not rows:
         return torch.zeros_like(q), q.new_full((rows, heads), -torch.inf)
-    kv_heads = listed.blocks[0].k.shape[0]
+    kv_heads, dtype = listed.blocks[0].k.shape[0], listed.blocks[0].k.dtype
     group, wide = heads // kv_heads, triton.next_power_of_2(dim)
     parts, slots = listed.slots(rows)
     outs, lses = q.new_empty(parts, rows, heads, dim), q.new_full((parts, rows, heads), -torch.inf)
     attend_kernel[(len(listed), kv_heads, triton.cdiv(rows * group, TILE))](
         q, positions, listed.table, slots, outs, lses, scale, softcap, window, rows, kv_heads,
-        DTYPE=_DTYPES[listed.blocks[0].k.dtype], GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys_at_a_time(wide),
+        DTYPE=_DTYPES[dtype], GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys_at_a_time(wide, dtype),
         num_warps=4, num_stages=2,
     )  # fmt: skip
     return merge(outs, lses)
 
 
-def keys_at_a_time(wide: int) -> int:
-    """So many that two steps of K and V fit into what shared memory a program has on every architecture."""
-    return max(16, min(64, 8192 // wide))
+def keys_at_a_time(wide: int, dtype: torch.dtype) -> int:
+    """So many that two steps of K and V fit into the shared memory of every architecture, and float32 products into registers."""
+    return max(16, min(64, (8192 if dtype == torch.bfloat16 else 2048) // wide))

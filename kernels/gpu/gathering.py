@@ -74,7 +74,7 @@ def attend_gathered(
     gathered_kernel[(parts, kv_heads, rows * tiles)](
         q, k, v, ids, log_weights, outs, lses, scale, softcap, rows, chosen, tiles, k.stride(0), k.stride(1),
         ids.stride(0) if ids.dim() == 3 else 0, ids.stride(-2), log_weights.stride(0) if log_weights.dim() == 3 else 0,
-        GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys_at_a_time(wide), CHUNK=CHUNK,
+        GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys_at_a_time(wide, k.dtype), CHUNK=CHUNK,
         num_warps=4, num_stages=2, maxnreg=168,
     )  # fmt: skip
     return merge(outs, lses)
