@@ -117,14 +117,19 @@ class Shelf:
                 self._queue = ReadingQueue(self)
             return self._queue
 
-    def model(self, name: str | None = None) -> tuple[LoadedModel, float]:
+    def model(self, name: str | None = None, device: str | None = None) -> tuple[LoadedModel, float]:
         """The model in memory (one at a time), and the seconds that loading took now.
 
-        Raises LongshelfError("no_model"), ("unknown_model"), ("model_damaged"), ("not_enough_memory").
+        device: where it is to run, see `engine.placement`; None: where it runs already, else auto.
+        Raises LongshelfError("no_model"), ("unknown_model"), ("model_damaged"), ("not_enough_memory"), ("no_device").
         """
         wanted = name or self.models.current()
+
+        def there(loaded: LoadedModel | None) -> bool:
+            return loaded is not None and loaded.name == wanted and (device is None or loaded.runs_on(device))
+
         loaded = self._loaded
-        if loaded is not None and loaded.name == wanted:
+        if loaded is not None and there(loaded):
             return loaded, 0.0
         started = time.perf_counter()
         installed = self.models.open(wanted)
@@ -133,12 +138,15 @@ class Shelf:
         def load() -> LoadedModel:
             from engine.model.loaded import LoadedModel
             from engine.model.needs import require_memory
+            from engine.placement import require_device
             from engine.threads import use_threads
 
-            if self._loaded is None or self._loaded.name != installed.name:
+            if self._loaded is None or not there(self._loaded):
                 require_memory(installed.name, installed.memory_needed)
                 use_threads(settings.load(self.home).threads)
-                self._loaded = LoadedModel(installed)
+                require_device(device or "auto")
+                self._loaded = None  # its memory is wanted
+                self._loaded = LoadedModel(installed, device or "auto")
             return self._loaded
 
         loaded = self.model_thread.run(load, urgent=True)

@@ -55,6 +55,8 @@ def how_read(meta: Row) -> str:
             return _translate("Modes", "Fast: read exactly, since the part of the text that it needed is short")
         case "joined":
             return _translate("Modes", "Fast: read exactly, since parts that were joined without reading them together can't be sampled")
+        case "on_device":
+            return _translate("Modes", "Fast: read exactly, since the graphics card holds all of it and reads it fast")
     return _translate("Modes", "Fast: read exactly")
 
 

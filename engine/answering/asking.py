@@ -154,7 +154,7 @@ class Question:
 
     def _answered(self, rows: list[str], history: list[Turn]) -> tuple[dict[str, Any], list[Citation]]:
         self.call.emit("phase", {"name": "loading"})
-        model, self.counts.load_s = self.shelf.model()  # told apart from the time to the first token
+        model, self.counts.load_s = self.shelf.model(device=self.params.get("device"))  # told apart from the time to the first token
         parts = self.params.get("parts") or "auto"
         if isinstance(parts, str) and parts not in ("auto", "all"):
             raise LongshelfError("usage", f"Parts are auto, all or a list of numbers, not {parts!r}.")
@@ -196,7 +196,7 @@ class Question:
             "exact_because": self.reader.exact_because if self.reader is not None and not sampled else None,
             "model": model.name,
             "trial_model": model.card.trial,
-            "device": "cpu",
+            "device": model.placement.device.kind,
             "dtype": "bfloat16",
             "seed": self.sampling.seed,
             "parts_read": [

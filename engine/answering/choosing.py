@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import torch
 
 from engine.answering.prompt import Prompts
-from engine.attention.exact import Exact
 from engine.attention.sequence import KV, Rows, Sequence, Tail
 from engine.model.loaded import LoadedModel
 
@@ -62,7 +61,7 @@ def likelihood(
     measured = [preamble, *(chains[index] for index in fitting)]
     together = max(1, BATCH_ROWS // len(ids))
     means: list[float] = []
-    attention = Exact(model.config)
+    attention = model.exact()
     for at in range(0, len(measured), together):
         group = measured[at : at + together]
         sequences = [Sequence(chain, Tail(model.config, model.decoder.dtype, len(ids))) for chain in group]

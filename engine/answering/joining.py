@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory, moved
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
@@ -95,5 +94,5 @@ def _behind(chain: Chain, preamble: Chain) -> tuple[Segment, ...]:
 def _read(model: LoadedModel, behind: Sequence[KV], ids: list[int], between_layers: Callable[[], None]) -> InMemory:
     tail = Tail(model.config, model.decoder.dtype, len(ids))
     rows = Rows([(Read(behind, tail), len(ids))])
-    model.decoder.forward(torch.tensor(ids), rows, Exact(model.config), None, between_layers)
+    model.decoder.forward(torch.tensor(ids), rows, model.exact(), None, between_layers)
     return InMemory(tail.kv)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import torch
 
 from engine.answering.citations import middle_layers
+from engine.attention.placed import Placed
+from engine.attention.placed_sampled import PlacedSampled
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
 from engine.errors import LongshelfError
-from engine.library.figures import JOINED, SHORT
+from engine.library.figures import JOINED, ON_DEVICE, SHORT
 from engine.model.config import ModelConfig
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class Decoding:
     """What reads an answer's tokens behind one chain. exact: reads the prompt, watching `mode.watched_layers`.
 
     preparing() is called before what takes seconds and happens once for a model. exact_because: why an answer that was to be sampled
-    is read exactly, SHORT or JOINED; None where it is sampled or has no second token.
+    is read exactly, SHORT, JOINED or ON_DEVICE; None where it is sampled or has no second token.
     """
 
     def __init__(
@@ -87,14 +89,18 @@ class Decoding:
         self._preparing = preparing
 
     def start(self) -> Attention:
-        """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored."""
+        """To be called when the prompt is read. Of the chain those segments are sampled that stand as they were stored and lie in memory
+        alone."""
         if self._mode.name == "exact":
             return self._exact
         from engine.store.segment import Segment
 
-        segments = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
+        stored = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
+        segments = [segment for segment in stored if self._exact.lies_here(segment)]
         if sum(segment.tokens for segment in segments) < LEAST:
-            self.exact_because = SHORT if sum(kv.tokens for kv in self._chain[1:]) < LEAST else JOINED
+            on_device = sum(segment.tokens for segment in stored) >= LEAST
+            short = sum(kv.tokens for kv in self._chain[1:]) < LEAST
+            self.exact_because = SHORT if short else ON_DEVICE if on_device else JOINED
             return self._exact
         from engine.retrieval import kept_sketches, projections
 
@@ -117,6 +123,8 @@ def sampled_behind(
     """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id."""
     certain = compact_set(exact, chain, sketches)
     keys = keys_within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    if isinstance(exact, Placed):
+        return PlacedSampled(exact, projections, sketches, keys, seed, certain)
     return Sampled(exact, projections, sketches, keys, seed, certain)
 
 

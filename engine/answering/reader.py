@@ -24,7 +24,6 @@ from engine.answering.sampling import Chooser, Sampler
 from engine.answering.sources import Asked, Chains, Source, part_offsets, segment_tokens
 from engine.answering.support import Evidence, coverage, rule_of
 from engine.attention.estimated import Estimated
-from engine.attention.exact import Exact
 from engine.attention.sequence import KV, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.errors import LongshelfError, Stopped
@@ -154,7 +153,7 @@ class Reader:
             "phase",
             {"name": "reading_question", "parts_read": [source.number for source in sources], "parts_total": self.documents.parts_total},
         )
-        attention = Exact(model.config, asking.mode.watched_layers(model.config))
+        attention = model.exact(asking.mode.watched_layers(model.config))
         sequence = Read(chain, self._tail(length, prompt))
         seed = asking.sampling.seed
         decoding = Decoding(model, self.shelf, chain, attention, asking.mode, seed, self._before_layer, self._say_preparing)
@@ -221,7 +220,7 @@ class Reader:
         while len(prompt) + asking.max_tokens > model.config.window - chain.length and len(notes) > 1:
             notes.pop()
             prompt = self._prompts.notes(asking.question, notes)
-        attention = Exact(model.config)
+        attention = model.exact()
         sequence = Read(chain.segments, self._tail(chain.length, prompt))
         sampler = Sampler(asking.sampling)
         generated = generate(

@@ -89,8 +89,7 @@ class Estimated(ABC):
             off = (self._estimate(layer, q, rows)[0] - exact).norm(dim=-1) / exact.norm(dim=-1).clamp_min(1e-30)
             self._errors = [self._errors[0] + float(off.sum()), self._errors[1] + off.numel()]
             return exact
-        tail = rows.takes[0][0].tail
-        tail.write(layer, tail.length, k, v)
+        self.exact.write(layer, k, v, rows)
         out, read = self._estimate(layer, q, rows)
         self._count(layer, k, read, rows)
         return out

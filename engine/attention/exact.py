@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from engine.attention.sequence import Rows, Stretch
+from engine.attention.sequence import KV, Rows, Stretch
 from engine.model.config import ModelConfig
 from kernels import cpu
 
@@ -40,9 +40,17 @@ class Exact:
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
         """See `engine.attention.sequence.Attention`."""
+        self.write(layer, k, v, rows)
+        return self._read(layer, q, rows, self._counts(layer, k, rows))
+
+    def lies_here(self, kv: KV) -> bool:
+        """Whether a segment of a chain that was read lies in memory alone."""
+        return True
+
+    def write(self, layer: int, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> None:
+        """K and V of the rows into their tails."""
         for sequence, begin, end in rows.spans():
             sequence.tail.write(layer, sequence.tail.length, k[begin:end], v[begin:end])
-        return self._read(layer, q, rows, self._counts(layer, k, rows))
 
     def _counts(self, layer: int, k: torch.Tensor, rows: Rows) -> bool:
         """Count what the rows read; gives whether they are watched, and has their groups then."""
@@ -67,13 +75,19 @@ class Exact:
         Of the layers only those that see the whole text count, where there are any: a sliding layer knows what is near.
         """
         seeing = [layer for layer in layers if not self.config.window_of(layer)] or layers
-        found = [self._watched[layer].sum(1) for layer in seeing if layer in self._watched]
+        found = [given.sum(1) for layer in seeing if (given := self._given(layer)) is not None]
         together = torch.stack(found).sum(0) if found else torch.zeros(len(self._starts), 0)
         return together / self._watched_rows.clamp_min(1)[:, None]
 
     def scores(self, layer: int, group: int) -> torch.Tensor:
         """[Hkv, positions] float32: the probabilities that the rows of a group gave in one layer, summed over query heads and rows."""
-        return self._watched[layer][group]
+        given = self._given(layer)
+        assert given is not None, f"rows were watched in layer {layer}"
+        return given[group]
+
+    def _given(self, layer: int) -> torch.Tensor | None:
+        """[groups, Hkv, positions] of a layer; None where no row was watched."""
+        return self._watched.get(layer)
 
     def _group(self, rows: Rows) -> None:
         """Have groups for these rows."""

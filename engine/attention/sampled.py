@@ -4,18 +4,17 @@ and segments without a sketch."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import torch
 
 from engine.attention.estimated import AUDIT_EVERY, Estimated
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows
-from engine.attention.sequence import Sequence as Read
+from engine.attention.sequence import Rows, Stretch
 from kernels import cpu
 from kernels.cpu import sampled
-from kernels.reference import Block
-from kernels.sampling import SAMPLE, SketchedBlock, seed_of
+from kernels.sampling import SAMPLE, Drawn, SketchedBlock, seed_of
 from kernels.sketch import GROUP, Projection
 
 LOCAL = 64
@@ -61,14 +60,18 @@ class Sampled(Estimated):
         self._lists: dict[int, tuple[cpu.BlockList, sampled.SketchedList]] = {}
 
     def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-        whole, drawn_from = self._blocks(layer, rows.takes[0][0])
+        drawn = self._draw(layer, q, rows)
+        there = self._drawn_from(layer)
+        looked_at = there + there // max(1, there // SAMPLE)  # some for the threshold, all for the draws
+        choosing = looked_at * self._projections[layer].layout.bytes_per_key
+        return drawn.out, torch.nn.functional.pad(drawn.read, (0, 1), value=choosing)
+
+    def _draw(self, layer: int, q: torch.Tensor, rows: Rows) -> Drawn:
+        whole, drawn_from = self._blocks(layer, rows)
         if self._budgets.shape != q.shape[:2]:
             self._budgets = torch.full(q.shape[:2], self._keys)
-        projection, there = self._projections[layer], drawn_from.tokens
-        by = projection, self._budgets, self._seeds[layer], self.config.scale, self.config.attention_softcap
-        drawn = sampled.attend(q, rows.positions, whole, drawn_from, *by)
-        looked_at = there + there // max(1, there // SAMPLE)  # some for the threshold, all for the draws
-        return drawn.out, torch.nn.functional.pad(drawn.read, (0, 1), value=looked_at * projection.layout.bytes_per_key)
+        by = self._projections[layer], self._budgets, self._seeds[layer], self.config.scale, self.config.attention_softcap
+        return sampled.attend(q, rows.positions, whole, drawn_from, *by)
 
     def _drawn_from(self, layer: int) -> int:
         return self._lists[layer][1].tokens
@@ -80,25 +83,31 @@ class Sampled(Estimated):
             self._sketched = any(id(kv) in self._sketches for kv in sequence.chain)
         return self._sketched
 
-    def _blocks(self, layer: int, sequence: Read) -> tuple[cpu.BlockList, sampled.SketchedList]:
+    def _blocks(self, layer: int, rows: Rows) -> tuple[cpu.BlockList, sampled.SketchedList]:
         """What is read whole and what is drawn from, made anew only when the sequence or its memory changes."""
-        layout = (sequence.serial, sequence.tail.address)
-        if layout != self._layout:
+        if (layout := self._layout_of(rows)) != self._layout:
             self._layout = layout
             self._lists.clear()
         if (made := self._lists.get(layer)) is None:
-            whole, drawn_from, position = [], [], 0
-            for kv in sequence.chain:
-                block = Block(kv.key(layer), kv.value(layer), position, 0, _EVERY_ROW)
-                if (known := self._sketches.get(id(kv))) is None:
+            whole, drawn_from = [], []
+            for stretch in self._here(rows):
+                block = replace(stretch.block(layer), row_begin=0, row_end=_EVERY_ROW)
+                if (known := self._sketches.get(id(stretch.kv))) is None:
                     whole.append(block)
                 else:
-                    certain = self._certain.get(id(kv))
+                    certain = self._certain.get(id(stretch.kv))
                     drawn_from.append(SketchedBlock(block, known.layers[layer], None if certain is None else certain[layer]))
-                position += kv.tokens
-            whole.append(Block(sequence.tail.key(layer), sequence.tail.value(layer), position, 0, _EVERY_ROW))
             made = self._lists[layer] = cpu.BlockList(whole), sampled.SketchedList(drawn_from)
         return made
+
+    def _layout_of(self, rows: Rows) -> tuple[object, ...]:
+        """What the lists of blocks hold for."""
+        sequence = rows.takes[0][0]
+        return sequence.serial, sequence.tail.address
+
+    def _here(self, rows: Rows) -> Sequence[Stretch]:
+        """What the processor reads or draws from."""
+        return rows.stretches()
 
 
 def certain_bits(chosen: torch.Tensor) -> torch.Tensor:

@@ -41,6 +41,11 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     ask.add_argument("--top-k", type=int, metavar="K", help="draw from the K likeliest tokens")
     ask.add_argument("--min-p", type=float, metavar="P", help="draw from tokens at least P times as likely as the likeliest")
     ask.add_argument("--seed", type=int, metavar="S", help="the same seed draws the same answer")
+    ask.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda", "interpret"),
+        help="where the model runs: auto is an NVIDIA GPU where there is one; interpret runs the GPU's code on the processor, very slowly",
+    )
     ask.add_argument("--chat", metavar="ID", help="go on with this chat")
     ask.add_argument("--jsonl", action="store_true", help="events as JSON lines on stdout while it answers")
     ask.set_defaults(run=_ask)
@@ -63,6 +68,7 @@ def _ask(options: Namespace, session: Session) -> dict[str, Any]:
         "top_k": options.top_k,
         "min_p": options.min_p,
         "seed": options.seed,
+        "device": options.device,
         "chat": options.chat,
     }
     result = session.call("ask", params, _told(options, session))

@@ -20,7 +20,6 @@ import resources
 from engine.answering.choosing import likelihood
 from engine.answering.prompt import Prompts
 from engine.answering.support import Evidence, Rule, coverage
-from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
@@ -183,7 +182,7 @@ class _Calibrating:
         sequence = Read(chain, Tail(self._model.config, self._model.decoder.dtype, len(ids)))
         rows = Rows([(sequence, len(ids))])
         wanted = slice(len(ids) - len(answer) - 1, len(ids) - 1)
-        logits = self._model.decoder.forward(torch.tensor(ids), rows, Exact(self._model.config), wanted, self._before_layer)
+        logits = self._model.decoder.forward(torch.tensor(ids), rows, self._model.exact(), wanted, self._before_layer)
         log_p = logits.gather(1, torch.tensor(answer)[:, None])[:, 0] - logits.logsumexp(-1)
         return float(log_p.mean())
 

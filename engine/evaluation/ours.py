@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import torch
 
 import resources
-from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Sequence, Tail
 from engine.model.prefill import prefill
 
@@ -33,13 +32,13 @@ def handbook_ids(model: LoadedModel, count: int) -> list[int]:
 def read_ids(model: LoadedModel, ids: list[int]) -> Sequence:
     """A sequence that has read ids, prefilled on the grid."""
     sequence = Sequence((), Tail(model.config, model.decoder.dtype, len(ids)))
-    prefill(model.decoder, sequence, ids, Exact(model.config))
+    prefill(model.decoder, sequence, ids, model.exact())
     return sequence
 
 
 def decoding(model: LoadedModel, sequence: Sequence, steps: int) -> Callable[[], None]:
     """What decodes so many tokens greedily behind the sequence, and forgets them again."""
-    attention, length = Exact(model.config), sequence.tail.length
+    attention, length = model.exact(), sequence.tail.length
     sequence.tail.reserve(length + steps)
 
     def run() -> None:

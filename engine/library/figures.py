@@ -7,9 +7,11 @@ from typing import Any
 
 SHORT = "short"
 JOINED = "joined"
+ON_DEVICE = "on_device"
 _BECAUSE = {
     SHORT: ", since the part of the text that it needed is short",
     JOINED: ", since parts that were joined without reading them together can't be sampled",
+    ON_DEVICE: ", since the graphics card holds all of it and reads it fast",
 }
 
 

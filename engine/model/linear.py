@@ -57,12 +57,16 @@ class Linear:
         """For native calls."""
         return cpu.Matrix(self.bands, self.columns, self.bias)
 
+    def few(self, x: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0) -> torch.Tensor:
+        """x [n <= 16, in] float32 contiguous, RMS-normalised by norm [in] first where given; gives [n, out] float32."""
+        return cpu.linear(x, self.matrix, norm, eps)
+
     def many(self, x: torch.Tensor) -> torch.Tensor:
         """x [n, in] bf16 or float32, as the model's dtype is; gives [n, out] of the same dtype.
 
         Few rows come here only without the native library: one at a time, since torch's sums differ with their number.
         """
-        dtype = bulk_dtype(x.dtype)
+        dtype = x.dtype if x.is_cuda else bulk_dtype(x.dtype)
         weight, taken = self.weight(dtype), x.to(dtype)
         y = F.linear(taken, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in taken[:, None]])
         return y.to(x.dtype) if self.bias is None else (y + self.bias).to(x.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,6 +18,8 @@ from safetensors import SafetensorError, safe_open
 from engine.model.config import ModelConfig, damaged
 from engine.model.linear import Linear, Scratch
 from kernels.packings import PACKINGS, Band, plain, unpack
+
+HERE = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Weights:
     norm: torch.Tensor  # [E] float32
     head: Linear  # [V, E]; the embedding itself where they are tied
     dtype: torch.dtype  # of activations in bulk, and of K and V
+    device: torch.device = HERE
+    apart: bool = False  # they lie on a device with kernels of its own, all but the embedding, whose rows are brought over
 
 
 @contextmanager
@@ -67,15 +72,25 @@ def state(path: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def load(folder: Path, config: ModelConfig) -> Weights:
+def load(folder: Path, config: ModelConfig, device: torch.device | None = None) -> Weights:
     """Weights of an installed model. Raises LongshelfError("model_damaged") for a missing or misshapen tensor."""
     with opened(folder / "model.safetensors") as tensor:
-        return build(tensor, config, torch.bfloat16)
+        return build(tensor, config, torch.bfloat16, device)
 
 
-def build(tensor: Callable[[str], torch.Tensor | None], config: ModelConfig, dtype: torch.dtype) -> Weights:
-    """Weights from a lookup by name that gives None for what there isn't; plain matrices become `dtype`."""
+def build(
+    tensor: Callable[[str], torch.Tensor | None], config: ModelConfig, dtype: torch.dtype, device: torch.device | None = None
+) -> Weights:
+    """Weights from a lookup by name that gives None for what there isn't; plain matrices become `dtype`.
+
+    device: where kernels.gpu runs them; None: here, by the processor.
+    """
     c, scratch = config, Scratch()
+    make: Callable[[list[Band], int, torch.Tensor | None], Linear] = partial(_linear_here, scratch)
+    if device is not None:
+        from engine.model.linear_on_device import LinearOnDevice
+
+        make = partial(LinearOnDevice, device)
 
     def found(name: str, *shape: int) -> torch.Tensor:
         value = tensor(name)
@@ -96,10 +111,10 @@ def build(tensor: Callable[[str], torch.Tensor | None], config: ModelConfig, dty
     def linear(columns: int, *named: tuple[str, int], bias: bool = False) -> Linear:
         bands = [band(f"{name}.weight", rows, columns) for name, rows in named]
         biases = torch.cat([found(f"{name}.bias", rows).float() for name, rows in named]) if bias else None
-        return Linear(bands, columns, scratch, biases)
+        return make(bands, columns, biases)
 
     def norm(name: str, size: int = c.hidden) -> torch.Tensor:
-        return found(f"{name}.weight", size).float()
+        return found(f"{name}.weight", size).float().to(device or HERE)
 
     layers = []
     for n in range(c.layers):
@@ -122,6 +137,13 @@ def build(tensor: Callable[[str], torch.Tensor | None], config: ModelConfig, dty
                 post_mlp_norm=norm(f"{at}.post_feedforward_layernorm") if c.post_norms else None,
             )
         )
-    embedding = linear(c.hidden, ("model.embed_tokens", c.vocab))
-    head = embedding if c.tied else linear(c.hidden, ("lm_head", c.vocab))
-    return Weights(embedding, tuple(layers), norm("model.norm"), head, dtype)
+    embedding = Linear([band("model.embed_tokens.weight", c.vocab, c.hidden)], c.hidden, scratch)
+    if c.tied:
+        head = embedding if device is None else make(list(embedding.bands), c.hidden, None)
+    else:
+        head = linear(c.hidden, ("lm_head", c.vocab))
+    return Weights(embedding, tuple(layers), norm("model.norm"), head, dtype, device or HERE, device is not None)
+
+
+def _linear_here(scratch: Scratch, bands: list[Band], columns: int, bias: torch.Tensor | None) -> Linear:
+    return Linear(bands, columns, scratch, bias)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import torch
 
-from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
@@ -173,7 +172,7 @@ def _prefill(model: LoadedModel, behind: Sequence[KV], ids: list[int], watcher: 
     """KV [layers, 2, Hkv, len(ids), D] of one segment, and how hard its tokens were to foresee."""
     loss = Loss()
     tail = Tail(model.config, model.decoder.dtype, len(ids))
-    sequence, attention = Read(behind, tail), Exact(model.config)
+    sequence, attention = Read(behind, tail), model.exact()
     for start in range(0, len(ids), CHUNK):
         chunk = ids[start : start + CHUNK]
         rows = Rows([(sequence, len(chunk))])

@@ -55,9 +55,9 @@ class Moments:
             q[chosen].view(-1, self._kv_heads, q.shape[1] // self._kv_heads, q.shape[2]).transpose(0, 1).flatten(1, 2)
         )  # [Hkv, n * group, D]
         keys = k[chosen].float().transpose(0, 1)
-        self.queries[layer] += queries.transpose(1, 2) @ queries
-        self.keys[layer] += keys.transpose(1, 2) @ keys
-        self.key_sums[layer] += keys.sum(1)
+        self.queries[layer] += (queries.transpose(1, 2) @ queries).cpu()
+        self.keys[layer] += (keys.transpose(1, 2) @ keys).cpu()
+        self.key_sums[layer] += keys.sum(1).cpu()
         self.counts[layer] += int(chosen.sum())
         return self._inner.attend(layer, q, k, v, rows)
 

@@ -10,7 +10,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 import resources
-from engine.attention.exact import Exact
 from engine.model.config import damaged
 from engine.retrieval.fitting import Moments, fit, layout_for
 from engine.store import durable
@@ -61,7 +60,7 @@ def of(model: LoadedModel, before_layer: Callable[[], None]) -> Projections:
 
 def _read_handbook(model: LoadedModel, before_layer: Callable[[], None]) -> Moments:
     preamble = list(model.card.preamble.ids)
-    moments = Moments(model.config, Exact(model.config), len(preamble))
+    moments = Moments(model.config, model.exact(), len(preamble))
     for language in ("en", "ko"):
         text = resources.handbook(language).read_text(encoding="utf-8")
         moments.read(model.decoder, [*preamble, *model.tokenizer.encode_ids(text)][: min(MOST_TOKENS, model.config.window)], before_layer)

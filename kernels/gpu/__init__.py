@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kernels.gpu.sketch import guess as guess
     from kernels.gpu.weights import Matrix as Matrix
     from kernels.gpu.weights import linear as linear
+    from kernels.gpu.weights import unpack as unpack
 
 _HOMES = {
     "BlockList": "attention",
@@ -37,6 +38,7 @@ _HOMES = {
     "hash_codes": "hashing",
     "linear": "weights",
     "merge": "merging",
+    "unpack": "weights",
 }
 """What this package gives, and the module that has it."""
 

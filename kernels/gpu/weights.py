@@ -144,6 +144,22 @@ def _stored(band: Band, device: torch.device) -> _Stored:
     return _Stored(_NIBBLES.value, codes, scale, offset, zero=0 if halves == 2 else 8)
 
 
+def unpack(matrix: Matrix) -> torch.Tensor:
+    """[rows, columns] bf16 or float32, on the device: the numbers that `linear` multiplies by. Plain ones are not copied."""
+    unpacked = [_numbers(band, matrix.columns) for band in matrix.bands]
+    return unpacked[0] if len(unpacked) == 1 else torch.cat(unpacked)
+
+
+def _numbers(band: _Stored, columns: int) -> torch.Tensor:
+    if band.kind == _PLAIN.value:
+        return band.codes
+    halves = (band.codes & 15, band.codes >> 4) if band.kind == _NIBBLES.value else (band.codes,)
+    values = (torch.cat(halves, -1).float() - band.zero) * band.scales.float()[..., None]
+    if band.offsets is not None:
+        values += band.offsets.float()[..., None]
+    return values.to(torch.bfloat16).view(band.rows, columns)
+
+
 def linear(x: torch.Tensor, matrix: Matrix) -> torch.Tensor:
     """x Wᵀ + bias, [n, rows] float32, for x [n, columns] float32 or bf16, contiguous, at most 16 rows. Raises ValueError for more."""
     n = len(x)

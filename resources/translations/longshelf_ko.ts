@@ -943,6 +943,10 @@
       <translation>빠름: 함께 읽지 않고 이어 붙인 부분은 어림할 수 없어 정확하게 읽음</translation>
     </message>
     <message>
+      <source>Fast: read exactly, since the graphics card holds all of it and reads it fast</source>
+      <translation>빠름: 그래픽 카드에 모두 올라 있고 빨리 읽혀 정확하게 읽음</translation>
+    </message>
+    <message>
       <source>Fast: read exactly, since the part of the text that it needed is short</source>
       <translation>빠름: 필요한 부분의 글이 짧아 정확하게 읽음</translation>
     </message>

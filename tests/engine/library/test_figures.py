@@ -23,6 +23,7 @@ def test_an_exact_answer_says_nothing() -> None:
     [
         ("short", "read exactly, since the part of the text that it needed is short"),
         ("joined", "read exactly, since parts that were joined without reading them together can't be sampled"),
+        ("on_device", "read exactly, since the graphics card holds all of it and reads it fast"),
         (None, "read exactly"),
     ],
 )

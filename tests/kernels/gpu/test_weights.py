@@ -44,6 +44,19 @@ def test_a_product_is_that_of_the_unpacked_numbers(layout: str) -> None:
     assert off(linear(x, [matrix]), reference.linear(x.double(), [matrix])) < NEAR / 10
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_matrix_unpacks_to_the_numbers_it_was_made_of(layout: str) -> None:
+    made = band(layout, 30, 64)
+    expected = unpack(made.packing, made.data) if layout in PACKED else made.data
+    assert torch.equal(gpu.unpack(gpu.Matrix([Band(made.packing, there(made.data))], 64)).cpu(), expected)
+
+
+def test_bands_unpack_below_one_another() -> None:
+    bands = [band("q4_1", 30, 64), band("q8_0", 10, 64)]
+    expected = torch.cat([unpack(each.packing, each.data) for each in bands])
+    assert torch.equal(gpu.unpack(gpu.Matrix([Band(each.packing, there(each.data)) for each in bands], 64)).cpu(), expected)
+
+
 @pytest.mark.parametrize("layout", ["q4_1", "bf16"])
 def test_rows_may_be_bf16(layout: str) -> None:
     x, matrix = x_of(2, 128).bfloat16(), band(layout, 20, 128)
