@@ -16,37 +16,35 @@ def attend(
     log_weights: Sequence[torch.Tensor],
     scale: float,
     softcap: float = 0.0,
+    whole: Sequence[Block] = (),
+    positions: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """q: [N, Hq, D] float. For each row and KV head in turn, ids [n] int: ascending positions of keys, each in one of the blocks, and
+    """q: [N, Hq, D] float. For each row and KV head in turn, ids [n] int: positions of different keys, each in one of the blocks, and
     log_weights [G, n]: what the logits of each query head of the group get on top, -inf where it doesn't use the key.
 
-    Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype: the softmax over the chosen keys and the logarithm of its denominator, which merge
-    with other parts of a sequence. A head that uses no key has out 0 and lse -inf. Blocks stand in order of position; their rows are not
-    looked at.
+    whole: blocks that are read whole too, by the rows at and behind their positions; positions: [N] int, only needed for these.
+
+    Gives (out [N, Hq, D], lse [N, Hq]) in q's dtype: the softmax over all that is read and the logarithm of its denominator, which
+    merge with other parts of a sequence. A head that uses no key has out 0 and lse -inf. Blocks stand in order of position.
     """
     rows, heads, _ = q.shape
-    kv_heads = blocks[0].k.shape[0] if blocks else 1
+    kv_heads = [*blocks, *whole][0].k.shape[0]
     group = heads // kv_heads
     out, lse = torch.zeros_like(q), torch.full((rows, heads), -torch.inf, dtype=q.dtype)
+    at = [torch.arange(block.position, block.position + block.k.shape[1]) for block in (*blocks, *whole)]
+    everywhere, from_blocks = torch.cat(at), sum(block.k.shape[1] for block in blocks)
     for i, (chosen, weights) in enumerate(zip(ids, log_weights, strict=True)):
         row, head = divmod(i, kv_heads)
         of_group = slice(head * group, (head + 1) * group)
-        if not chosen.numel():
+        seen = everywhere[from_blocks:] <= (0 if positions is None else positions[row])
+        picked = torch.cat([torch.searchsorted(everywhere[:from_blocks], chosen.long()), from_blocks + seen.nonzero().flatten()])
+        if not picked.numel():
             continue
-        k, v = (_rows(blocks, chosen, head, name).to(q.dtype) for name in ("k", "v"))
+        k, v = (torch.cat([getattr(block, name)[head] for block in (*blocks, *whole)])[picked].to(q.dtype) for name in ("k", "v"))
         logits = q[row, of_group] @ k.mT * scale
         if softcap:
             logits = softcap * torch.tanh(logits / softcap)
-        logits = logits + weights.to(q.dtype)
+        logits[:, : len(chosen)] += weights.to(q.dtype)
         lse[row, of_group] = logits.logsumexp(-1)
         out[row, of_group] = torch.exp(logits - lse[row, of_group, None]).nan_to_num(0.0) @ v
     return out, lse
-
-
-def _rows(blocks: Sequence[Block], chosen: torch.Tensor, head: int, name: str) -> torch.Tensor:
-    """[n, D] of the keys or values at these positions."""
-    found = []
-    for block in blocks:
-        within = (chosen >= block.position) & (chosen < block.position + block.k.shape[1])
-        found.append(getattr(block, name)[head, chosen[within].long() - block.position])
-    return torch.cat(found)

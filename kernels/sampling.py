@@ -45,9 +45,14 @@ class SketchedBlock:
 
     def is_certain(self) -> torch.Tensor:
         """[Hkv, T] bool."""
-        if self.certain is None:
-            return torch.zeros(self.block.k.shape[0], self.tokens, dtype=torch.bool)
-        return (self.certain[..., None] >> torch.arange(GROUP) & 1).flatten(1)[:, : self.tokens].bool()
+        return is_certain(self.certain, self.block.k.shape[0], self.tokens)
+
+
+def is_certain(bits: torch.Tensor | None, kv_heads: int, tokens: int) -> torch.Tensor:
+    """[Hkv, T] bool from bits [Hkv, groups of 16 keys] int16; none is certain where there are no bits."""
+    if bits is None:
+        return torch.zeros(kv_heads, tokens, dtype=torch.bool)
+    return (bits[..., None] >> torch.arange(GROUP) & 1).flatten(1)[:, :tokens].bool()
 
 
 @dataclass(frozen=True)

@@ -162,18 +162,6 @@ struct Choosing {
     }
   }
 
-  static uint32_t bits_of(I truths) {
-#if defined(__AVX512F__)
-    return _mm512_movepi32_mask((__m512i)truths);
-#elif defined(__AVX2__)
-    return (uint32_t)_mm256_movemask_ps((__m256)truths);
-#else
-    uint32_t bits = 0;
-    for (int lane = 0; lane < W; lane++) bits |= (uint32_t)(truths[lane] & 1) << lane;
-    return bits;
-#endif
-  }
-
   // The keys of these bits join what was chosen, with how far below the threshold they are; the certain ones are not.
   template <int HEADS>
   static void keep(uint32_t any, uint32_t sure, int first, const float (*lacking)[KEYS], Chosen& chosen) {

@@ -1,12 +1,17 @@
 // Picks, at run time, the widest instruction set that both this library and this processor have.
 #include "attention.h"
 #include "bulk.h"
+#include "gather.h"
+#include "lsh.h"
 #include "sampled.h"
 #include "weights.h"
 
 #define LONGSHELF_DECLARE(isa)           \
   void attend_##isa(const LsAttend*);    \
   void sampled_##isa(const LsSampled*);  \
+  void gather_##isa(const LsGather*);    \
+  void lsh_##isa(const LsLsh*);          \
+  void lsh_build_##isa(const LsLshBuild*); \
   void linear_##isa(const LsLinear*);    \
   void before_##isa(const LsBefore*);    \
   void after_##isa(const LsAfter*);      \
@@ -28,6 +33,9 @@ struct Isa {
   bool runs;
   AttendFunction attend;
   SampledFunction sampled;
+  GatherFunction gather;
+  LshFunction lsh;
+  LshBuildFunction lsh_build;
   LinearFunction linear;
   BeforeFunction before;
   AfterFunction after;
@@ -38,7 +46,8 @@ struct Isa {
 };
 
 #define LONGSHELF_ISA_ROW(isa, runs) \
-  {#isa, runs, attend_##isa, sampled_##isa, linear_##isa, before_##isa, after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
+  {#isa, runs, attend_##isa, sampled_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, before_##isa, after_##isa, \
+   unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
@@ -75,7 +84,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 7; }
+int ls_abi(void) { return 8; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -102,6 +111,9 @@ int ls_use_isa(const char* name) {
 
 void ls_attend(const LsAttend* call) { current()->attend(call); }
 void ls_sampled(const LsSampled* call) { current()->sampled(call); }
+void ls_gather(const LsGather* call) { current()->gather(call); }
+void ls_lsh(const LsLsh* call) { current()->lsh(call); }
+void ls_lsh_build(const LsLshBuild* call) { current()->lsh_build(call); }
 void ls_linear(const LsLinear* call) { current()->linear(call); }
 void ls_before(const LsBefore* call) { current()->before(call); }
 void ls_after(const LsAfter* call) { current()->after(call); }

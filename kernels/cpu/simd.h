@@ -154,6 +154,44 @@ inline void transpose(F* rows) {
 #endif
 }
 
+// ln x for x > 0, absolute error below 1e-6 where x is in (0, 1].
+inline F log_of(F x) {
+  U bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  I exponent = (I)(bits >> 23) - 126;
+  bits = (bits & 0x007FFFFFu) | 0x3F000000u;
+  F m;
+  std::memcpy(&m, &bits, sizeof m);  // [0.5, 1)
+  I low = m < splat(0.70710678f);
+  m = low ? m + m : m;
+  F e = __builtin_convertvector(exponent + low, F);
+  F z = m - 1.0f;
+  F p = splat(7.0376836292e-2f);
+  p = p * z - 1.1514610310e-1f;
+  p = p * z + 1.1676998740e-1f;
+  p = p * z - 1.2420140846e-1f;
+  p = p * z + 1.4249322787e-1f;
+  p = p * z - 1.6668057665e-1f;
+  p = p * z + 2.0000714765e-1f;
+  p = p * z - 2.4999993993e-1f;
+  p = p * z + 3.3333331174e-1f;
+  F square = z * z;
+  return z + (p * z * square - 0.5f * square) + e * 0.69314718f;
+}
+
+// A bit for each lane, from a comparison.
+inline uint32_t bits_of(I truths) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask((__m512i)truths);
+#elif defined(__AVX2__)
+  return (uint32_t)_mm256_movemask_ps((__m256)truths);
+#else
+  uint32_t bits = 0;
+  for (int lane = 0; lane < W; lane++) bits |= (uint32_t)(truths[lane] & 1) << lane;
+  return bits;
+#endif
+}
+
 inline float sum(F v) {
   float total[W];
   store(total, v);

@@ -99,31 +99,6 @@ inline uint32_t mix(uint32_t x) {
   return x ^ (x >> 16);
 }
 
-// ln x for x in (0, 1), absolute error below 1e-6.
-inline F log_of(F x) {
-  U bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  I exponent = (I)(bits >> 23) - 126;
-  bits = (bits & 0x007FFFFFu) | 0x3F000000u;
-  F m;
-  std::memcpy(&m, &bits, sizeof m);  // [0.5, 1)
-  I low = m < splat(0.70710678f);
-  m = low ? m + m : m;
-  F e = __builtin_convertvector(exponent + low, F);
-  F z = m - 1.0f;
-  F p = splat(7.0376836292e-2f);
-  p = p * z - 1.1514610310e-1f;
-  p = p * z + 1.1676998740e-1f;
-  p = p * z - 1.2420140846e-1f;
-  p = p * z + 1.4249322787e-1f;
-  p = p * z - 1.6668057665e-1f;
-  p = p * z + 2.0000714765e-1f;
-  p = p * z - 2.4999993993e-1f;
-  p = p * z + 3.3333331174e-1f;
-  F square = z * z;
-  return z + (p * z * square - 0.5f * square) + e * 0.69314718f;
-}
-
 // How far below the threshold a key may be and still be drawn: one number for each of 16 keys at these positions, from the state
 // of (seed, row, KV head). It is more than x with probability p(x) = 2^-n (1 + f), n - f = x / ln 2, f in [0, 1): e^-x with straight
 // lines between powers of two, whose inverse is the bit pattern of a uniform number.
