@@ -20,6 +20,7 @@ from engine.answering.modes import Mode
 from engine.answering.prompt import Turn
 from engine.answering.reader import Reader
 from engine.answering.sampling import Sampling
+from engine.answering.selectors import SKETCH
 from engine.answering.sources import Asked, Source, asked_documents, of_library, places
 from engine.documents.document import Document
 from engine.errors import LongshelfError, Stopped
@@ -62,7 +63,8 @@ class Question:
         if not self.question:
             raise LongshelfError("usage", "The question is empty.", "Ask something.")
         self.sampling = _sampling(params)
-        self.mode = Mode(params.get("mode") or "exact", float(params["budget"]) if params.get("budget") is not None else 1.0)
+        budget = params.get("budget")
+        self.mode = Mode(params.get("mode") or "exact", 1.0 if budget is None else float(budget), params.get("selector") or SKETCH)
         self.max_tokens = int(params["max_tokens"]) if params.get("max_tokens") is not None else MAX_TOKENS
         if self.max_tokens < 1:
             raise LongshelfError("usage", f"--max-tokens is {self.max_tokens}; it is at least 1.")
@@ -155,6 +157,8 @@ class Question:
     def _answered(self, rows: list[str], history: list[Turn]) -> tuple[dict[str, Any], list[Citation]]:
         self.call.emit("phase", {"name": "loading"})
         model, self.counts.load_s = self.shelf.model(device=self.params.get("device"))  # told apart from the time to the first token
+        if self.mode.tables and model.placement.device.kind != "cpu":
+            raise LongshelfError("usage", "Hash tables are looked up by the processor, and the model is on a device.", "Add --device cpu.")
         parts = self.params.get("parts") or "auto"
         if isinstance(parts, str) and parts not in ("auto", "all"):
             raise LongshelfError("usage", f"Parts are auto, all or a list of numbers, not {parts!r}.")

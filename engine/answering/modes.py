@@ -2,18 +2,21 @@
 
 Sampled: the question is read exactly, which also tells the compact set, the positions that it attended to most. They are read
 at every token, and of all others a sample. How many keys an estimate takes for a given error doesn't grow with the chain, so
-their number is fixed; a budget, a share of the bytes of exact reading, sketches included, may allow fewer.
+their number is fixed; a budget, a share of the bytes of exact reading, sketches included, may allow fewer. Hash tables draw what
+meets the question in two of them instead, be it many or few.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import torch
 
 from engine.answering.citations import middle_layers
+from engine.answering.selectors import LSH, SKETCH, Chosen, named
 from engine.attention.placed import Placed
 from engine.attention.placed_sampled import PlacedSampled
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
@@ -22,10 +25,12 @@ from engine.library.figures import JOINED, ON_DEVICE, SHORT
 from engine.model.config import ModelConfig
 
 if TYPE_CHECKING:
+    from engine.attention.estimated import Estimated
     from engine.attention.exact import Exact
     from engine.attention.sequence import KV, Attention
     from engine.model.loaded import LoadedModel
     from engine.shelf import Shelf
+    from engine.store.segment import Segment
     from kernels.sketch import Projection
 
 MODES = ("exact", "sampled")
@@ -45,16 +50,32 @@ QUESTION = 1
 
 @dataclass(frozen=True)
 class Mode:
-    """name: one of MODES. Raises LongshelfError("usage") for what is none, or a budget that is no share."""
+    """name: one of MODES. selector: what draws the keys of sampled answers, see `selectors`. Raises LongshelfError("usage") for what is
+    none, a budget that is no share, and what doesn't go together."""
 
     name: str = "exact"
     budget: float = 1.0
+    selector: str = SKETCH
 
     def __post_init__(self) -> None:
         if self.name not in MODES:
             raise LongshelfError("usage", f"There is no mode {self.name!r}.", f"There are {', '.join(MODES)}.")
         if not 0 < self.budget <= 1:
             raise LongshelfError("usage", f"--budget is {self.budget:g}; it is a share, above 0 and at most 1.")
+        if self.name != "sampled" and self.selector != SKETCH:
+            raise LongshelfError("usage", f"--selector is for sampled answers; the mode is {self.name}.", "Add --mode sampled.")
+        if self.tables and self.budget < 1:
+            raise LongshelfError(
+                "usage",
+                "--budget says how many keys sketches draw; hash tables draw what meets the question in two of them.",
+                f"Leave --budget out; {LSH}:11,150, say, draws fewer keys than {LSH}.",
+            )
+
+    @property
+    def tables(self) -> Chosen | None:
+        """The hash tables that draw, where they do."""
+        chosen = named(self.selector)
+        return chosen if chosen.name == LSH else None
 
     def watched_layers(self, config: ModelConfig) -> Sequence[int]:
         """The layers in which the attention of the prompt's rows is wanted."""
@@ -67,8 +88,9 @@ EXACT = Mode()
 class Decoding:
     """What reads an answer's tokens behind one chain. exact: reads the prompt, watching `mode.watched_layers`.
 
-    preparing() is called before what takes seconds and happens once for a model. exact_because: why an answer that was to be sampled
-    is read exactly, SHORT, JOINED or ON_DEVICE; None where it is sampled or has no second token.
+    preparing(bytes) is called before what takes seconds and happens once: for a model, then without a number, or for a part, whose hash
+    tables take so many bytes. exact_because: why an answer that was to be sampled is read exactly, SHORT, JOINED or ON_DEVICE; None where
+    it is sampled or has no second token.
     """
 
     def __init__(
@@ -80,9 +102,9 @@ class Decoding:
         mode: Mode,
         seed: int,
         before_layer: Callable[[], None],
-        preparing: Callable[[], None],
+        preparing: Callable[[int | None], None],
     ) -> None:
-        self.sampled: Sampled | None = None
+        self.sampled: Estimated | None = None
         self.exact_because: str | None = None
         self._model, self._shelf, self._chain = model, shelf, chain
         self._exact, self._mode, self._seed, self._before_layer = exact, mode, seed, before_layer
@@ -102,14 +124,30 @@ class Decoding:
             short = sum(kv.tokens for kv in self._chain[1:]) < LEAST
             self.exact_because = SHORT if short else ON_DEVICE if on_device else JOINED
             return self._exact
+        self.sampled = self._hashed(segments) if self._mode.tables else self._sketched(segments)
+        return self.sampled
+
+    def _sketched(self, segments: Sequence[Segment]) -> Estimated:
         from engine.retrieval import kept_sketches, projections
 
         if not projections.are_kept(self._model):
-            self._preparing()
+            self._preparing(None)
         made = projections.of(self._model, self._before_layer)
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
-        self.sampled = sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed)
-        return self.sampled
+        return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed)
+
+    def _hashed(self, segments: Sequence[Segment]) -> Estimated:
+        from engine.attention.hashed import Hashed
+        from engine.retrieval import kept_tables, lsh
+
+        assert self._mode.tables is not None
+        with_ = lsh.directions(self._model.config.head_dim, self._mode.tables.bits, self._mode.tables.tables)
+        stored = {id(segment): segment for segment in segments}
+        runs = [[stored[id(kv)] for kv in run] for there, run in groupby(self._chain[1:], lambda kv: id(kv) in stored) if there]
+        parts = [part for run in runs for part in lsh.runs(run)]
+        of_parts = [kept_tables.of(self._model, self._shelf, part, with_, self._before_layer, self._preparing) for part in parts]
+        certain = compact_set(self._exact, self._chain, stored)
+        return Hashed(self._exact, with_, list(zip(parts, of_parts, strict=True)), certain)
 
     @property
     def bytes_read(self) -> int:

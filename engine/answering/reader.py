@@ -125,8 +125,9 @@ class Reader:
     def _say_join(self, tokens: int) -> None:
         self.asking.emit("phase", {"name": "joining", "tokens": tokens, "seconds": round(tokens / self.shelf.queue.usual_speed, 1)})
 
-    def _say_preparing(self) -> None:
-        self.asking.emit("phase", {"name": "preparing_sampling"})
+    def _say_preparing(self, size: int | None) -> None:
+        """size: bytes of the hash tables that are made, where it is these."""
+        self.asking.emit("phase", {"name": "preparing_sampling", **({} if size is None else {"bytes": size})})
 
     def _best(self) -> Source:
         """The part that the question most likely asks about."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from engine.commands.session import Session, duration
+from engine.commands.session import Session, duration, size
 from engine.errors import LongshelfError
 from engine.library.figures import how_read
 
@@ -35,6 +35,12 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
         help="exact reads all of what it answers from (default); sampled estimates from a part of it and measures the error",
     )
     ask.add_argument("--budget", type=float, metavar="F", help="sampled: read at most about this share of the bytes")
+    ask.add_argument(
+        "--selector",
+        default="sketch",
+        metavar="sketch|lsh[:K,L]",
+        help="sampled: what draws keys, sketches of them (default) or L hash tables of K bits, as in MagicPIG (default 10,150)",
+    )
     ask.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, in tokens (default 256)")
     ask.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: always the likeliest token (default)")
     ask.add_argument("--top-p", type=float, metavar="P", help="draw from the likeliest tokens that make up P")
@@ -62,6 +68,7 @@ def _ask(options: Namespace, session: Session) -> dict[str, Any]:
         "parts": _parts(options.parts),
         "mode": options.mode,
         "budget": options.budget,
+        "selector": options.selector,
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
@@ -86,7 +93,10 @@ def _told(options: Namespace, session: Session) -> Any:
         elif event == "token" and not options.json:
             session.output.say(data["text"], end="")
         elif event == "phase" and data["name"] == "preparing_sampling":
-            session.output.note("Preparing this model for sampling, once; it takes some seconds.")
+            if "bytes" in data:
+                session.output.note(f"Making hash tables of what is read, once: {size(data['bytes'])}.")
+            else:
+                session.output.note("Preparing this model for sampling, once; it takes some seconds.")
         elif event == "phase" and data["name"] == "joining":
             session.output.note(
                 f"Reading these documents together for the first time: {data['tokens']:,} tokens, about {duration(data['seconds'])}."

@@ -22,9 +22,9 @@ from engine.store.sidecars import SidecarStore
 if TYPE_CHECKING:
     import torch
 
-QUICK_JOIN, SKETCH = "quick join", "sketch"
+QUICK_JOIN, SKETCH, TABLES = "quick join", "sketch", "hash tables"
 
-BUILDERS = {QUICK_JOIN: 1, SKETCH: 1}
+BUILDERS = {QUICK_JOIN: 1, SKETCH: 1, TABLES: 1}
 """The version of the code that makes each kind. One more for every change of what it makes: what the code before made goes then."""
 
 LOST = ("sidecar_damaged", "sidecar_missing")

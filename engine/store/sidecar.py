@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
 
 FORM = Form("sidecar", magic=b"LSHELFSC", end=b"LSHELFSE", version=1)
-ITEM_BYTES = {"bfloat16": 2, "float32": 4, "int32": 4, "uint8": 1}
+ITEM_BYTES = {"bfloat16": 2, "float32": 4, "int32": 4, "uint16": 2, "uint8": 1}
 
 _IDENTITY = b"longshelf sidecar 1\0"
 
