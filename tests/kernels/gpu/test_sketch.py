@@ -28,8 +28,7 @@ def guess(q: torch.Tensor, drawn: torch.Tensor, made: Projection, tokens: int) -
     return gpu.guess(there(q), there(drawn), projection_there(made), tokens).cpu()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-@pytest.mark.parametrize("tokens", [1, 16, 100])
+@pytest.mark.parametrize(("layout", "tokens"), [*((layout, 70) for layout in LAYOUTS), (LAYOUTS[0], 1)], ids=str)
 def test_a_sketch_has_the_codes_of_the_reference(layout: Layout, tokens: int) -> None:
     """But for a step at most where a coordinate lies on the edge between two."""
     made, keys = projection(48, layout), torch.randn(KV_HEADS, tokens, 48).bfloat16()
@@ -46,7 +45,7 @@ def test_a_sketch_is_made_of_a_part_of_a_longer_tensor_too() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
-@pytest.mark.parametrize(("rows", "group"), [(1, 1), (3, 3), (9, 2)])
+@pytest.mark.parametrize(("rows", "group"), [(1, 1), (9, 2)])
 def test_guesses_are_those_of_the_reference(layout: Layout, rows: int, group: int) -> None:
     made, q = projection(64, layout), torch.randn(rows, KV_HEADS * group, 64)
     drawn = sketch.build(torch.randn(KV_HEADS, 150, 64), made)
