@@ -3,7 +3,7 @@
 Rows of different layouts may stand below one another (a GGUF packs q, k and v as it likes), each run of them is a band. Few rows (decode,
 verification) are multiplied by `kernels.cpu`, which unpacks in registers; many rows (prefill) by torch, from bf16 unpacked
 into a buffer that all matrices share. Products of bf16 numbers are exact in float32, so a processor whose bf16 products are slow takes
-float32 ones: they differ in the order of their sums alone.
+float32 ones, on AVX2 those of `kernels.cpu`: they differ in the order of their sums alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from kernels.packings import BF16, F32, Band, plain
 def bulk_dtype(dtype: torch.dtype) -> torch.dtype:
     """What many rows of `dtype` are multiplied in: float32 where torch has no fast bf16 products for this processor (without
     AVX-512 they take six times as long as float32's)."""
-    slow = torch.backends.mkldnn.is_available() and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    known = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    slow = known and not torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return torch.float32 if slow else dtype
 
 
@@ -66,6 +67,8 @@ class Linear:
 
         Few rows come here only without the native library: one at a time, since torch's sums differ with their number.
         """
+        if len(x) > FEW and self.bands and cpu.multiplies_many():  # on a device there are none
+            return cpu.linear_many(x, self.matrix)
         dtype = x.dtype if x.is_cuda else bulk_dtype(x.dtype)
         weight, taken = self.weight(dtype), x.to(dtype)
         y = F.linear(taken, weight) if len(x) > FEW else torch.cat([F.linear(row, weight) for row in taken[:, None]])

@@ -13,6 +13,7 @@
   void lsh_##isa(const LsLsh*);          \
   void lsh_build_##isa(const LsLshBuild*); \
   void linear_##isa(const LsLinear*);    \
+  void many_##isa(const LsMany*);        \
   void before_##isa(const LsBefore*);    \
   void after_##isa(const LsAfter*);      \
   void unpack_##isa(const LsUnpack*);    \
@@ -37,6 +38,7 @@ struct Isa {
   LshFunction lsh;
   LshBuildFunction lsh_build;
   LinearFunction linear;
+  ManyFunction many;
   BeforeFunction before;
   AfterFunction after;
   UnpackFunction unpack;
@@ -46,7 +48,7 @@ struct Isa {
 };
 
 #define LONGSHELF_ISA_ROW(isa, runs) \
-  {#isa, runs, attend_##isa, sampled_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, before_##isa, after_##isa, \
+  {#isa, runs, attend_##isa, sampled_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, many_##isa, before_##isa, after_##isa, \
    unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
@@ -84,7 +86,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 8; }
+int ls_abi(void) { return 9; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -115,6 +117,7 @@ void ls_gather(const LsGather* call) { current()->gather(call); }
 void ls_lsh(const LsLsh* call) { current()->lsh(call); }
 void ls_lsh_build(const LsLshBuild* call) { current()->lsh_build(call); }
 void ls_linear(const LsLinear* call) { current()->linear(call); }
+void ls_many(const LsMany* call) { current()->many(call); }
 void ls_before(const LsBefore* call) { current()->before(call); }
 void ls_after(const LsAfter* call) { current()->after(call); }
 void ls_unpack(const LsUnpack* call) { current()->unpack(call); }

@@ -30,6 +30,14 @@ struct LsLinear {
   float eps;
 };
 
+// The same for many rows, not normalised; x and out bfloat16 (dtype 0) or float32 (1), sums in float32.
+struct LsMany {
+  LsMatrix matrix;
+  const void* x;
+  void* out;
+  int32_t n, dtype, threads;
+};
+
 // What comes before attention in a layer: norm, q|k|v, norms of heads, rotation.
 struct LsBefore {
   LsMatrix qkv;
@@ -68,6 +76,7 @@ struct LsUnpack {
 
 // Implemented once for each instruction set.
 typedef void (*LinearFunction)(const LsLinear*);
+typedef void (*ManyFunction)(const LsMany*);
 typedef void (*BeforeFunction)(const LsBefore*);
 typedef void (*AfterFunction)(const LsAfter*);
 typedef void (*UnpackFunction)(const LsUnpack*);

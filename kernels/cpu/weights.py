@@ -15,6 +15,8 @@ from kernels import packings, reference
 from kernels.cpu.library import library
 from kernels.packings import Band, Packing
 
+_DTYPES = {torch.bfloat16: 0, torch.float32: 1}
+
 
 class _Band(ctypes.Structure):
     _fields_ = [
@@ -44,6 +46,17 @@ class _Linear(ctypes.Structure):
         ("n", ctypes.c_int32),
         ("threads", ctypes.c_int32),
         ("eps", ctypes.c_float),
+    ]
+
+
+class _Many(ctypes.Structure):
+    _fields_ = [
+        ("matrix", _Matrix),
+        ("x", ctypes.c_void_p),
+        ("out", ctypes.c_void_p),
+        ("n", ctypes.c_int32),
+        ("dtype", ctypes.c_int32),
+        ("threads", ctypes.c_int32),
     ]
 
 
@@ -97,6 +110,24 @@ def linear(x: torch.Tensor, matrix: Matrix, norm: torch.Tensor | None = None, ep
     weight = None if norm is None else norm.data_ptr()
     call = _Linear(matrix.struct, x.data_ptr(), weight, out.data_ptr(), x.shape[0], torch.get_num_threads(), eps)
     native.ls_linear(ctypes.byref(call))
+    return out
+
+
+def multiplies_many() -> bool:
+    """Whether many rows should take `linear_many`: on AVX2, where bf16 products are slow and torch's float32 ones no faster."""
+    loaded = library()
+    return loaded is not None and loaded.ls_isa() == b"avx2"
+
+
+def linear_many(x: torch.Tensor, matrix: Matrix) -> torch.Tensor:
+    """x Wᵀ + bias for many rows x [n, columns] bf16 or float32, summed in float32; gives [n, rows] of x's dtype. Needs the native library.
+
+    Each sum goes over the columns in order, whatever rows stand beside a row and however many threads run.
+    """
+    x = x.contiguous()
+    out = torch.empty(x.shape[0], matrix.rows, dtype=x.dtype)
+    call = _Many(matrix.struct, x.data_ptr(), out.data_ptr(), x.shape[0], _DTYPES[x.dtype], torch.get_num_threads())
+    library().ls_many(ctypes.byref(call))  # type: ignore[union-attr]
     return out
 
 

@@ -105,3 +105,44 @@ def test_rows_are_normalised_on_the_way(isa: str) -> None:
     matrix, x, norm = cpu.Matrix([band("bf16", 33, 100)], 100), x_of(4, 100) * 7, torch.rand(100) + 0.5
     truth = reference.linear(x.double(), matrix.bands, None, norm, 1e-5)
     assert (cpu.linear(x, matrix, norm, 1e-5) - truth).norm() < 4e-3 * truth.norm()  # half a bit of bf16
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=["bf16", "fp32"])
+def test_products_of_many_rows_are_those_of_the_unpacked_numbers(isa: str, layout: str, dtype: torch.dtype) -> None:
+    matrix, x = cpu.Matrix([band(layout, 77, 512)], 512), x_of(37, 512).to(dtype)
+    truth = reference.linear(x.double(), matrix.bands)
+    got = cpu.linear_many(x, matrix)
+    assert got.dtype == dtype
+    assert (got - truth).abs().max() < (2**-8 if dtype == torch.bfloat16 else 2e-6) * truth.abs().max()
+
+
+def test_one_of_many_rows_is_the_same_in_every_bit_beside_any_others_and_for_any_number_of_threads(isa: str) -> None:
+    matrix, x = cpu.Matrix([band("q4_k", 100, 768)], 768), x_of(300, 768)
+    together = cpu.linear_many(x, matrix)
+    for count, threads in ((1, 1), (17, 2), (128, 3), (129, 8), (299, 2)):
+        torch.set_num_threads(threads)
+        assert torch.equal(cpu.linear_many(x[:count], matrix), together[:count]), count
+        assert torch.equal(cpu.linear_many(x[300 - count :], matrix), together[300 - count :]), count
+
+
+@pytest.mark.parametrize("rows", [511, 512, 513, 1200])
+def test_more_rows_than_one_task_takes_are_all_multiplied(isa: str, rows: int) -> None:
+    matrix, x = cpu.Matrix([band("q8_0", 30, 64)], 64), x_of(rows, 64)
+    truth = reference.linear(x.double(), matrix.bands)
+    assert (cpu.linear_many(x, matrix) - truth).abs().max() < 2e-6 * truth.abs().max()
+
+
+@pytest.mark.parametrize("columns", [32, 48, 100, 576, 800])
+def test_many_rows_meet_plain_ones_of_any_length(isa: str, columns: int) -> None:
+    for layout in ("bf16", "f32"):
+        matrix, x = cpu.Matrix([band(layout, 25, columns)], columns), x_of(18, columns)
+        truth = reference.linear(x.double(), matrix.bands)
+        assert (cpu.linear_many(x, matrix) - truth).abs().max() < 2e-6 * truth.abs().max()
+
+
+def test_many_rows_meet_bands_of_several_layouts_and_their_bias(isa: str) -> None:
+    bands = [band("q4_k", 30, 512), band("q6_k", 7, 512, 1), band("bf16", 41, 512, 2)]
+    bias, x = torch.arange(78.0), x_of(20, 512)
+    truth = reference.linear(x.double(), bands, bias)
+    assert (cpu.linear_many(x, cpu.Matrix(bands, 512, bias)) - truth).abs().max() < 2e-6 * truth.abs().max()
