@@ -1,8 +1,8 @@
 // Dense attention of packed query rows over a list of KV blocks, fp32 throughout.
 //
-// Keys are taken in pieces of at most PIECE. For one row and one piece the partial result is (maximum, sum, weighed values);
-// partials are merged in the order of the blocks. Method: online softmax (Milakov and Gimelshein 2018, arXiv:1805.02867), split
-// over keys as in Flash-Decoding.
+// Keys are taken in pieces of at most STRETCH, or PIECE where rows are many. For one row and one piece the partial result is (maximum,
+// sum, weighed values); partials are merged in the order of the blocks. Method: online softmax (Milakov and Gimelshein 2018,
+// arXiv:1805.02867), split over keys as in Flash-Decoding.
 //
 // Few rows (decode, verification): threads share out the pieces, each read once in its own form. Many rows (prefill): threads share
 // out the rows, and pieces are unpacked for them. The work inside a piece and the order of merging are the same for a row whatever
@@ -30,13 +30,13 @@ struct Job {
 
   // Pieces that no row may see are left out: all but a few of a long chain where there is a window. What is left is cut at the same
   // keys whatever rows read.
-  explicit Job(const LsAttend& call) : a(call), group(call.heads / call.kv_heads) {
+  Job(const LsAttend& call, int length) : a(call), group(call.heads / call.kv_heads) {
     for (int b = 0; b < a.block_count; b++) {
       const LsBlock& block = a.blocks[b];
       if (block.row_begin >= block.row_end) continue;
       auto [lowest, highest] = std::minmax_element(a.positions + block.row_begin, a.positions + block.row_end);
-      for (int first = 0; first < block.length; first += PIECE) {
-        int count = std::min(PIECE, block.length - first), position = block.position + first;
+      for (int first = 0; first < block.length; first += length) {
+        int count = std::min(length, block.length - first), position = block.position + first;
         if (position > *highest || (a.window && position + count <= *lowest - a.window + 1)) continue;
         pieces.push_back({&block, first, count});
       }
@@ -67,7 +67,7 @@ struct Job {
     tile.any = seen(piece, first, first + rows);
     for (int r = 0; r < rows; r++) {
       tile.q[r] = a.q + query(head, first + r) * a.dim;
-      tile.logits[r] = logits + r * (PIECE + W);
+      tile.logits[r] = logits + r * (STRETCH + W);
       tile.own[r] = visible(piece, first + r);
     }
     return tile;
@@ -146,7 +146,7 @@ struct Job {
     Partial* all_partials = partials.data();
 #pragma omp parallel num_threads(a.threads)
     {
-      alignas(64) float logits[TILE * (PIECE + W)];
+      alignas(64) float logits[TILE * (STRETCH + W)];
 #pragma omp for collapse(2) schedule(dynamic, 1)
       for (int head = 0; head < a.kv_heads; head++)
         for (int i = 0; i < count; i++) {
@@ -203,7 +203,7 @@ struct Job {
     for (int head = 0; head < a.kv_heads; head++)
       for (int i = 0; i < (int)pieces.size(); i++) {
         const Piece& piece = pieces[i];
-        alignas(64) float logits[TILE * (PIECE + W)];
+        alignas(64) float logits[TILE * (STRETCH + W)];
         for (auto [lo, end] = scored(piece); lo < end; lo += TILE) {
           Tile rows = tile(piece, head, lo, std::min(TILE, end - lo), logits);
           if (rows.any.empty()) continue;
@@ -255,8 +255,9 @@ void LONGSHELF_NAME(LONGSHELF_ISA)(const LsAttend* call) {
     own_lse.resize((size_t)a.rows * a.heads);
     a.lse = own_lse.data();
   }
-  Job job(a);
-  if (a.rows <= FEW) {
+  bool few = a.rows <= FEW;
+  Job job(a, few ? STRETCH : PIECE);
+  if (few) {
     job.few_rows();
     if (a.scores) job.score_few_rows();
     return;

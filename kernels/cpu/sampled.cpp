@@ -20,17 +20,11 @@ struct SampledJob : Choosing {
   explicit SampledJob(const LsSampled& call) : Choosing(call) {
     int highest = *std::max_element(a.positions, a.positions + a.rows);
     for (int b = 0; b < a.block_count; b++)
-      for (int first = 0; first < a.blocks[b].length && a.blocks[b].position + first <= highest; first += PIECE)
-        pieces.push_back({&a.blocks[b], first, std::min(PIECE, a.blocks[b].length - first)});
+      for (int first = 0; first < a.blocks[b].length && a.blocks[b].position + first <= highest; first += STRETCH)
+        pieces.push_back({&a.blocks[b], first, std::min(STRETCH, a.blocks[b].length - first)});
   }
 
   static constexpr int AHEAD = 16;  // keys that are asked for before they are read
-
-  // Have a row on its way.
-  template <typename T>
-  void ask_for(const T* row) const {
-    for (int d = 0; d < a.dim; d += 64 / (int)sizeof(T)) __builtin_prefetch(row + d);
-  }
 
   template <typename T, int ROWS>
   void read(const Chunk& chunk, const Chosen& chosen, int row, int head, int h, Partial* partials, float* const* values) const {
@@ -45,8 +39,8 @@ struct SampledJob : Choosing {
       const T* rows[4];
       for (int j = 0; j < 4; j++) {
         rows[j] = k + chosen.keys[std::min(key + j, n - 1)] * b.token_stride;
-        ask_for(k + chosen.keys[std::min(key + j + AHEAD, n - 1)] * b.token_stride);
-        ask_for(v + chosen.keys[std::min(key + j, n - 1)] * b.token_stride);
+        ask_for(k + chosen.keys[std::min(key + j + AHEAD, n - 1)] * b.token_stride, a.dim);
+        ask_for(v + chosen.keys[std::min(key + j, n - 1)] * b.token_stride, a.dim);
       }
       F acc[ROWS][4] = {};
       for (int d = 0; d < a.dim; d += W) {
@@ -115,7 +109,7 @@ struct SampledJob : Choosing {
 
   // One piece of a block that is read whole, for one row.
   void read_whole(const Piece& piece, int row, int head, Partial* partials, float* const* values) const {
-    alignas(64) float logits[TILE * (PIECE + W)];
+    alignas(64) float logits[TILE * (STRETCH + W)];
     int own = std::clamp(a.positions[row] - piece.block->position - piece.first + 1, 0, piece.count);
     for (int h = 0; h < group; h += TILE) {
       Tile tile;
@@ -123,7 +117,7 @@ struct SampledJob : Choosing {
       tile.any = {0, own};
       for (int r = 0; r < tile.rows; r++) {
         tile.q[r] = a.q + ((int64_t)row * a.heads + head * group + h + r) * a.dim;
-        tile.logits[r] = logits + r * (PIECE + W);
+        tile.logits[r] = logits + r * (STRETCH + W);
         tile.own[r] = tile.any;
       }
       if (own > 0) read_piece(a, piece, head, tile, partials + h, values + h);

@@ -211,7 +211,13 @@ inline void sum4(F a, F b, F c, F d, float* out) {
   __m256 h = _mm256_add_ps(_mm512_castps512_ps256(t), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(t), 1)));
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1)));
 #elif defined(__AVX2__)
-  __m256 t = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+  // Blends run where additions and products leave room; horizontal additions don't.
+  auto pairs = [](F x, F y) {
+    __m256 crossed = _mm256_permute_ps(_mm256_blend_ps(x, y, 0x55), 0xB1);
+    return _mm256_add_ps(_mm256_blend_ps(x, y, 0xAA), crossed);
+  };
+  __m256 ab = pairs(a, b), cd = pairs(c, d);
+  __m256 t = _mm256_add_ps(_mm256_blend_ps(ab, cd, 0xCC), _mm256_shuffle_ps(ab, cd, 0x4E));
   _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1)));
 #else
   out[0] = sum(a);
