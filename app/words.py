@@ -191,7 +191,7 @@ def model(row: Row) -> str:
         if row.get("installed")
         else _translate("Words", "a download of {0}").format(size(row.get("bytes") or 0)),
         runs if row.get("memory_needed") else "",
-        _translate("Words", "{0} for 100 pages").format(size(1e9 * row["kv_gb_per_100_pages"])) if row.get("kv_gb_per_100_pages") else "",
+        _translate("Words", "{0} for 100 pages").format(size(1e9 * row["gb_per_100_pages"])) if row.get("gb_per_100_pages") else "",
         _translate("Words", "reads {0} at once").format(tokens(row["window"])) if row.get("window") else "",
         str(row.get("license") or ""),
     )
@@ -204,6 +204,7 @@ def install_stage(stage: str) -> str:
         "check": _translate("Words", "Checking the download"),
         "convert": _translate("Words", "Converting the model"),
         "tokenizer": _translate("Words", "Preparing the vocabulary"),
+        "fit": _translate("Words", "Getting the model ready"),
     }.get(stage, "")
 
 

@@ -81,6 +81,8 @@ def _converted() -> Home:
     from engine.model.fetch import DEFAULT
     from engine.model.install import fetch
     from engine.model.installed import Models
+    from engine.model.loaded import LoadedModel
+    from engine.retrieval import projections
 
     # What decides about the files of an installed model; a change of any of them converts again.
     code = (
@@ -115,6 +117,8 @@ def _converted() -> Home:
             shutil.rmtree(home.root, ignore_errors=True)
             with _or_skip():
                 fetch(home)
+        if not projections.are_kept(Models(home).open()):
+            projections.of(LoadedModel(Models(home).open()), lambda: None)
         os.utime(home.root)
     return home
 

@@ -180,7 +180,7 @@ class ModelsDialog(QDialog):
 
     def _cost(self, row: Row, read: list[Row]) -> str:
         """What changing to this model means for the documents that were read."""
-        gigabytes = float(row.get("kv_gb_per_100_pages") or 0)
+        gigabytes = float(row.get("gb_per_100_pages") or 0)
         pages = sum(document.get("tokens") or 0 for document in read) / (row.get("tokens_a_page") or 500)
         return self.tr(
             "%n document(s) must be read again before this model can be asked about them, unless it read them before: about {0} on "

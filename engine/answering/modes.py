@@ -130,7 +130,7 @@ class Decoding:
     def _sketched(self, segments: Sequence[Segment]) -> Estimated:
         from engine.retrieval import kept_sketches, projections
 
-        if not projections.are_kept(self._model):
+        if not projections.are_kept(self._model.installed):
             self._preparing(None)
         made = projections.of(self._model, self._before_layer)
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}

@@ -22,7 +22,7 @@ from engine.library.parts import Part
 from engine.model.loaded import LoadedModel
 from engine.reading import room
 from engine.reading.memory import Chain, LostSegment, Watcher, preamble_chain, remember_join, remember_part, verified_chain
-from engine.reading.rows import estimate_bytes, stored_document
+from engine.reading.rows import kv_bytes, stored_document
 
 if TYPE_CHECKING:
     from engine.shelf import Shelf
@@ -150,7 +150,7 @@ class Chains:
         join = library.joins.add(model.namespace, model.name, [source.part.id for source in sources], sum(map(len, behind)))
         if not join.ready:
             say(join.tokens - join.tokens_done)
-            room.make(self._shelf, estimate_bytes(model.installed, join.tokens - join.tokens_done), keep=join.id)
+            room.make(self._shelf, kv_bytes(model.installed, join.tokens - join.tokens_done), keep=join.id)
         chain = remember_join(model, library, join.id, chain, behind, self._watcher)
         library.joins.touch(join.id)
         return chain

@@ -62,11 +62,12 @@ def _list(options: Namespace, session: Session) -> dict[str, Any]:
 def _costs(row: dict[str, Any]) -> str:
     """What a model takes, in a line."""
     runs = "" if row["fits"] else f": more than this machine has ({size(row['memory_here'])})"
-    return f"100 pages take {row['kv_gb_per_100_pages']:.2g} GB · runs in {size(row['memory_needed'])} of memory{runs}"
+    return f"100 pages take {row['gb_per_100_pages']:.2g} GB · runs in {size(row['memory_needed'])} of memory{runs}"
 
 
 def _told(session: Session) -> Any:
     words = {"download": "downloading", "check": "checking", "convert": "converting", "tokenizer": "building the tokenizer"}
+    words |= {"fit": "getting the model ready"}
 
     def on_event(event: str, data: dict[str, Any]) -> None:
         if event == "progress" and data["stage"] in words:

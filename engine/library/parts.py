@@ -77,7 +77,8 @@ class SegmentRow:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one document is remembered by one model. bytes: of the segments its parts have."""
+    """How far one document is remembered by one model. bytes: of the segments its parts have, and of what was made of them;
+    sidecar_bytes: the latter alone."""
 
     document_id: str
     namespace: str
@@ -87,6 +88,7 @@ class Progress:
     tokens: int
     tokens_done: int
     bytes: int
+    sidecar_bytes: int
 
 
 _TICK_S = 0.001
@@ -239,16 +241,21 @@ class Parts:
 
     def progress(self, document_id: str | None = None, namespace: str | None = None) -> list[Progress]:
         """How far documents are remembered, one entry for each pair of document and namespace that has parts."""
-        sql = """
+        own = """
+            SELECT part_segments.digest FROM part_segments JOIN parts AS own ON own.id = part_segments.part_id
+            WHERE own.document_id = parts.document_id AND own.namespace = parts.namespace
+        """
+        sql = f"""
             SELECT document_id, namespace, min(model) AS model, count(*) AS parts, sum(state = 'ready') AS parts_ready,
                 sum(tokens) AS tokens, sum(tokens_done) AS tokens_done,
-                (SELECT coalesce(sum(segments.bytes), 0) FROM segments WHERE digest IN (
-                    SELECT digest FROM part_segments JOIN parts AS own ON own.id = part_segments.part_id
-                    WHERE own.document_id = parts.document_id AND own.namespace = parts.namespace)) AS bytes
+                (SELECT coalesce(sum(bytes), 0) FROM segments WHERE digest IN ({own})) AS bytes,
+                (SELECT coalesce(sum(bytes), 0) FROM sidecars WHERE digest IN (
+                    SELECT sidecar FROM sidecar_sources WHERE segment IN ({own}))) AS sidecar_bytes
             FROM parts WHERE (:document IS NULL OR document_id = :document) AND (:namespace IS NULL OR namespace = :namespace)
             GROUP BY document_id, namespace ORDER BY document_id, namespace
         """
-        return [Progress(**row) for row in self._catalog.rows(sql, {"document": document_id, "namespace": namespace})]
+        rows = self._catalog.rows(sql, {"document": document_id, "namespace": namespace})
+        return [Progress(**row | {"bytes": row["bytes"] + row["sidecar_bytes"]}) for row in rows]
 
     def _part(self, row: Row) -> Part:
         return Part(**(row | {"expected": tuple(self._catalog.value(row["expected"]))}))

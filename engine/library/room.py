@@ -20,7 +20,8 @@ FORGOTTEN = "forgotten"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A document whose memory can be given up. bytes: of its segments, some of which other documents may need too."""
+    """A document whose memory can be given up. bytes: of its segments and what was made of them, some of which other documents may
+    need too."""
 
     row: DocumentRow
     bytes: int

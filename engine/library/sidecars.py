@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 QUICK_JOIN, SKETCH, TABLES = "quick join", "sketch", "hash tables"
 
-BUILDERS = {QUICK_JOIN: 1, SKETCH: 1, TABLES: 1}
+BUILDERS = {QUICK_JOIN: 1, SKETCH: 2, TABLES: 1}
 """The version of the code that makes each kind. One more for every change of what it makes: what the code before made goes then."""
 
 LOST = ("sidecar_damaged", "sidecar_missing")
@@ -157,6 +157,15 @@ class Sidecars:
             sources.setdefault(row["sidecar"], []).append(row["segment"])
         rows = self._catalog.rows("SELECT digest, kind, builder, namespace, bytes FROM sidecars ORDER BY last_used, digest")
         return [SidecarRow(**row, sources=tuple(sources.get(row["digest"], ()))) for row in rows]
+
+    def without(self, kind: str, segments: Sequence[str]) -> list[str]:
+        """Those of these segments of which there is no sidecar of a kind, in their order."""
+        sql = """
+            SELECT value FROM json_each(?) WHERE value NOT IN (
+                SELECT segment FROM sidecar_sources JOIN sidecars ON sidecars.digest = sidecar WHERE kind = ?)
+            ORDER BY key
+        """
+        return [str(row["value"]) for row in self._catalog.rows(sql, [json.dumps(list(segments)), kind])]
 
     def bytes(self) -> int:
         """Bytes of all of them."""

@@ -22,7 +22,8 @@ from engine.errors import LongshelfError, Stopped
 
 Progress = Callable[[str, int, int], None]
 """(stage, done, total). Stages in order: "download" (if needed), "check", "tokenizer", "convert", "done". The first two count bytes of the
-download, "convert" bytes of the finished weights; "tokenizer" and "done" go from 0 to 1."""
+download, "convert" bytes of the finished weights; "tokenizer" and "done" go from 0 to 1. Clients of the engine are told of "fit" behind
+them, which counts nothing."""
 Stop = Callable[[], bool]
 
 CHUNK = 1 << 20
@@ -49,6 +50,7 @@ class Fetchable:
     family: str
     window: int
     kv_bytes_per_token: int
+    index_bytes_per_token: int
     memory_needed: int
 
     @property
@@ -73,6 +75,7 @@ DEFAULT = Fetchable(
     family="llama",
     window=8192,
     kv_bytes_per_token=23_040,
+    index_bytes_per_token=1_440,
     memory_needed=948_000_000,
 )
 

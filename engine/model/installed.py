@@ -23,6 +23,7 @@ from engine.model.config import ModelConfig, damaged
 from engine.model.fetch import DEFAULT
 from engine.model.needs import costs, memory_needed
 from engine.model.tokenizer import Tokenizer
+from engine.retrieval.layout import index_bytes_per_token
 from engine.store import durable
 
 CURRENT_FILE = "current"
@@ -140,7 +141,7 @@ class Models:
         try:
             model = self.open(name)
         except LongshelfError as error:
-            unknown = dict.fromkeys(("family", "window", "weights", "license", "source", *costs(0, 0)))
+            unknown = dict.fromkeys(("family", "window", "weights", "license", "source", *costs(0, 0, 0)))
             size = _folder_bytes(self._home.models / name)
             return {**row, "bytes": size, **unknown, "languages": [], "trial": False, "problem": error.message}
         card = model.card
@@ -155,7 +156,7 @@ class Models:
             "trial": card.trial,
             "source": card.source,
             "problem": None,
-            **costs(model.config.kv_bytes_per_token, model.memory_needed),
+            **costs(model.config.kv_bytes_per_token, index_bytes_per_token(model.config), model.memory_needed),
         }
 
     def current(self) -> str | None:
@@ -218,7 +219,7 @@ def _fetchable_row() -> dict[str, Any]:
         "trial": True,
         "source": DEFAULT.source,
         "problem": None,
-        **costs(DEFAULT.kv_bytes_per_token, DEFAULT.memory_needed),
+        **costs(DEFAULT.kv_bytes_per_token, DEFAULT.index_bytes_per_token, DEFAULT.memory_needed),
     }
 
 

@@ -25,9 +25,10 @@ def memory_needed(config: ModelConfig, weights_bytes: int, packed: bool) -> int:
     return weights_bytes + (2 * largest if packed else 0) + config.kv_bytes_per_token * min(config.window, _CONTEXT) + PROGRAM_BYTES
 
 
-def costs(kv_bytes_per_token: int, memory: int) -> dict[str, Any]:
+def costs(kv_bytes_per_token: int, index_bytes_per_token: int, memory: int) -> dict[str, Any]:
     """The entries of a model's row in `models list` that depend on its size and on this machine."""
     return {
+        "gb_per_100_pages": round((kv_bytes_per_token + index_bytes_per_token) * TOKENS_A_PAGE * PAGES / 1e9, 3),
         "kv_gb_per_100_pages": round(kv_bytes_per_token * TOKENS_A_PAGE * PAGES / 1e9, 3),
         "tokens_a_page": TOKENS_A_PAGE,
         "memory_needed": memory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,18 @@ from engine.documents.reader import read
 from engine.errors import LongshelfError, Stopped
 from engine.library.documents import DocumentRow, NewDocument
 from engine.library.jobs import Job
+from engine.library.parts import Part
+from engine.library.sidecars import SKETCH
 from engine.model import calibration
 from engine.reading import room
 from engine.reading.live import Ended
 from engine.reading.parts import part_limit
 from engine.reading.queue import assign_parts
-from engine.reading.rows import document_row, estimate_bytes, stored_document
+from engine.reading.rows import document_row, estimate_bytes, index_bytes, kv_bytes, stored_document
 from engine.store import space
 
 if TYPE_CHECKING:
+    from engine.model.installed import InstalledModel
     from engine.shelf import Call, Shelf
 
 _STATE_OF = {"no_text": "no_text", "undecodable": "damaged", "unreadable": "failed"}
@@ -102,13 +105,13 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
         if not assigned or params.get("part_tokens"):
             assigned = assign_parts(shelf, model, row, params.get("part_tokens"))
             _forget_unneeded(shelf)
-        if all(part.state == "ready" for part in assigned):
+        missing = sum(part.tokens - part.tokens_done for part in assigned)
+        if not missing and _is_indexed(shelf, assigned):
             row = shelf.library.documents.set_state(row.id, "ready")
             shelf.publish("documents", {"documents": [document_row(shelf, row)]})
             return Taken(row, started)
         job = _queued(shelf, row, model.name, bool(params.get("first")), ahead)
-        missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in assigned))
-        held = _reason_to_hold(shelf, missing, bool(params.get("yes")))
+        held = _reason_to_hold(shelf, model.installed, missing, bool(params.get("yes"))) if missing else None
         if held is not None:
             reason = f"{held.message} {held.hint}".strip()
             shelf.library.documents.set_state(row.id, "paused", reason)
@@ -117,6 +120,12 @@ def _take(shelf: Shelf, path: Path, params: dict[str, Any], call: Call, told: se
     row = shelf.library.documents.get(row.id)
     call.emit("document", document_row(shelf, row))
     return Taken(row, started, job, held)
+
+
+def _is_indexed(shelf: Shelf, parts: Sequence[Part]) -> bool:
+    """Whether all segments of these parts have their sketches."""
+    library = shelf.library
+    return not any(library.sidecars.without(SKETCH, library.parts.segments(part.id)) for part in parts)
 
 
 def _forget_unneeded(shelf: Shelf) -> None:
@@ -171,14 +180,15 @@ def _known(shelf: Shelf, path: Path) -> DocumentRow | None:
     return None
 
 
-def _reason_to_hold(shelf: Shelf, missing: int, leave: bool) -> LongshelfError | None:
-    """Why a document that takes `missing` bytes more is not read now. leave: the person agrees to a large one."""
+def _reason_to_hold(shelf: Shelf, installed: InstalledModel, missing: int, leave: bool) -> LongshelfError | None:
+    """Why a document of which `missing` tokens are to be read is not read now. leave: the person agrees to a large one."""
+    needed, index = kv_bytes(installed, missing), index_bytes(installed, missing)
     try:
-        shelf.model_thread.run(lambda: room.make(shelf, missing), urgent=True)
+        shelf.model_thread.run(lambda: room.make(shelf, needed, index=index), urgent=True)
     except LongshelfError as error:
         return error
-    if missing > space.ASK_ABOVE and not leave:
-        return LongshelfError("large", f"It will take {space.size_text(missing)} on the disk.", "Resume it to go ahead.")
+    if (size := estimate_bytes(installed, missing)) > space.ASK_ABOVE and not leave:
+        return LongshelfError("large", f"It will take {space.size_text(size)} on the disk.", "Resume it to go ahead.")
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import blake3
@@ -24,7 +24,7 @@ from engine.model import calibration
 from engine.reading import room
 from engine.reading.live import Ended, Live
 from engine.reading.parts import cut, part_limit
-from engine.reading.rows import document_row, estimate_bytes, stored_document
+from engine.reading.rows import document_row, index_bytes, kv_bytes, stored_document
 
 if TYPE_CHECKING:
     from engine.model.loaded import LoadedModel
@@ -208,35 +208,46 @@ class ReadingQueue:
         row = library.documents.get(live.job.document_id)
         document = stored_document(self.shelf, row)
         parts = library.parts.of(row.id, model.namespace) or assign_parts(self.shelf, model, row)
-        missing = estimate_bytes(model.installed, sum(part.tokens - part.tokens_done for part in parts))
-        self.shelf.model_thread.run(lambda: room.make(self.shelf, missing), urgent=True)
+        if missing := sum(part.tokens - part.tokens_done for part in parts):
+            needed, index = kv_bytes(model.installed, missing), index_bytes(model.installed, missing)
+            self.shelf.model_thread.run(lambda: room.make(self.shelf, needed, index=index), urgent=True)
         ids: list[int] = []
         for part in parts:
-            if part.state == "ready":
-                live.ended.found += len(part.expected)
-                continue
-            if not ids:
-                ids = model.tokenizer.encode_ids(document.text)
             if live.interrupt.is_set():  # parts whose segments are all there already pass no layer
                 raise Stopped
-            place = document.place(part.start)
-            live.place = place.section or (f"page {place.page_label}" if place.page_label else None)
-            self._one_part(live, model, part, ids[part.first_token : part.first_token + part.tokens])
+            if part.state == "ready":
+                live.ended.found += len(part.expected)
+            else:
+                ids = ids or model.tokenizer.encode_ids(document.text)
+                place = document.place(part.start)
+                live.place = place.section or (f"page {place.page_label}" if place.page_label else None)
+                self._one_part(live, model, part, ids[part.first_token : part.first_token + part.tokens])
+            self._index(live, model, part)
         if live.tokens_per_s:
             self.usual_speed = live.tokens_per_s
 
     def _one_part(self, live: Live, model: LoadedModel, part: Part, ids: list[int]) -> None:
         from engine.reading.memory import Watcher, remember_part  # torch, which a queue that only stands by doesn't need
 
-        thread = self.shelf.model_thread
+        watcher = Watcher(self._pass(live), lambda tokens: self._count(live, tokens), lambda computed: self._kept(live, computed))
+        self.shelf.model_thread.run(lambda: remember_part(model, self.shelf.library, part, ids, watcher))
+
+    def _index(self, live: Live, model: LoadedModel, part: Part) -> None:
+        """What is made of a part that is ready; it can be asked meanwhile."""
+        from engine.reading.indexing import index  # torch
+
+        segments = self.shelf.library.parts.segments(part.id)
+        self.shelf.model_thread.run(lambda: index(model, self.shelf, segments, self._pass(live)))
+
+    def _pass(self, live: Live) -> Callable[[], None]:
+        """What a job does between two layers: let questions pass, and end when it is told to."""
 
         def before_layer() -> None:
-            thread.let_urgent_pass()
+            self.shelf.model_thread.let_urgent_pass()
             if live.interrupt.is_set():
                 raise Stopped
 
-        watcher = Watcher(before_layer, lambda tokens: self._count(live, tokens), lambda computed: self._kept(live, computed))
-        thread.run(lambda: remember_part(model, self.shelf.library, part, ids, watcher))
+        return before_layer
 
     def _count(self, live: Live, tokens: int) -> None:
         live.chunk(tokens)

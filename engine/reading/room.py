@@ -22,14 +22,14 @@ def limit(shelf: Shelf) -> int:
     return space.default_limit(space.space(shelf.home.root).total) if chosen is None else chosen
 
 
-def make(shelf: Shelf, needed: int, keep: int | None = None) -> None:
+def make(shelf: Shelf, needed: int, keep: int | None = None, index: int = 0) -> None:
     """Make room for `needed` bytes more, giving up sidecars and stored combinations (but `keep`), on the model thread, where none is
-    being made.
+    being made. index: bytes that will be wanted for sketches; older sidecars go for them, but nothing is refused for want of them.
 
     Raises LongshelfError("limit") where that isn't enough, and ("disk_full").
     """
     most = limit(shelf)
-    room.give_up_sidecars(shelf.library, most - needed)
+    room.give_up_sidecars(shelf.library, most - needed - index)
     room.give_up_joins(shelf.library, most - needed, keep)
     taken = room.used(shelf.library)
     if taken + needed > most:
@@ -41,6 +41,11 @@ def make(shelf: Shelf, needed: int, keep: int | None = None) -> None:
             " (`longshelf settings limit SIZE`).",
         )
     space.require(shelf.home.segments, needed)
+
+
+def fits(shelf: Shelf, needed: int) -> bool:
+    """Whether `needed` bytes more stay below the limit with nothing given up."""
+    return room.used(shelf.library) + needed <= limit(shelf)
 
 
 def spare(shelf: Shelf, needed: int) -> bool:

@@ -11,6 +11,7 @@ from engine.errors import LongshelfError
 from engine.library.documents import DocumentRow
 from engine.model.installed import InstalledModel
 from engine.reading.poorly import reads_poorly
+from engine.retrieval.layout import index_bytes_per_token
 from engine.store import space
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def document_row(shelf: Shelf, row: DocumentRow) -> dict[str, Any]:
         "parts": entry.parts if entry else 0,
         "parts_ready": entry.parts_ready if entry else 0,
         "bytes": entry.bytes if entry else 0,
+        "sidecar_bytes": entry.sidecar_bytes if entry else 0,
         "estimate_bytes": estimate_bytes(installed, tokens),
         "estimate_seconds": round(tokens / (speed or shelf.queue.usual_speed)),
         "seconds_left": round((tokens - done - live.tokens_ahead) / speed) if live and speed else None,
@@ -68,8 +70,18 @@ def current_model(shelf: Shelf) -> InstalledModel | None:
 
 
 def estimate_bytes(installed: InstalledModel | None, tokens: int) -> int:
-    """Bytes on disk that so many tokens will take with this model."""
-    return space.estimate(tokens, installed.config.kv_bytes_per_token) if installed else 0
+    """Bytes on disk that so many tokens will take with this model: KV and index."""
+    return kv_bytes(installed, tokens) + index_bytes(installed, tokens) if installed else 0
+
+
+def kv_bytes(installed: InstalledModel, tokens: int) -> int:
+    """Bytes on disk of the segments of so many tokens."""
+    return space.estimate(tokens, installed.config.kv_bytes_per_token)
+
+
+def index_bytes(installed: InstalledModel, tokens: int) -> int:
+    """Bytes on disk of their sketches."""
+    return space.estimate(tokens, index_bytes_per_token(installed.config))
 
 
 def stored_document(shelf: Shelf, row: DocumentRow) -> Document:

@@ -17,6 +17,7 @@ from engine.attention.sequence import Attention, Rows, Sequence, Tail
 from engine.model.config import ModelConfig
 from engine.model.decoder import Decoder
 from engine.model.prefill import prefill
+from engine.retrieval.layout import planes
 from kernels.reference import rotate
 from kernels.sketch import Layout, Projection
 
@@ -29,9 +30,8 @@ _PLACES = 24
 
 
 def layout_for(dim: int) -> Layout:
-    """The default: 1/16 of the bytes of a bf16 key and its value. A quarter of the coordinates in 4 bits, half of them in 2."""
-    planes = max(1, dim // 32)
-    return Layout(planes if dim >= 24 else 1, planes if dim >= 48 else 0, 0)
+    """The default: about 1/16 of the bytes of a bf16 key and its value."""
+    return Layout(*planes(dim))
 
 
 class Moments:

@@ -1,4 +1,8 @@
-"""Sketches of stored segments: made when a question first samples them, kept as their sidecars, mapped from then on."""
+"""Sketches of stored segments: made while a document is added, kept as sidecars of its segments, mapped from then on.
+
+One that is missing (there was no room, an earlier version read the document, it was given up) is made when a question first samples
+its segment.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,20 @@ import torch
 from engine.errors import LongshelfError
 from engine.library.sidecars import BUILDERS, SKETCH
 from engine.reading import room
+from engine.retrieval.layout import PLANE_BYTES
 from engine.retrieval.sketches import Sketch, make
 from engine.store.sidecar import Array, Recipe, Sidecar, SidecarHeader
+from kernels import sketch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engine.model.loaded import LoadedModel
     from engine.retrieval.projections import Projections
     from engine.shelf import Shelf
     from engine.store.segment import Segment
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("longshelf")
 
 _NAME = "codes"
 
@@ -31,7 +39,7 @@ def of(model: LoadedModel, shelf: Shelf, segment: Segment, projections: Projecti
     if found is not None:
         return Sketch(_layers(found))
     made = make(segment, projections.layers)
-    header = SidecarHeader(recipe, (Array.of(_NAME, made, 1),), model.provenance)
+    header = _header(model, recipe, segment.tokens, projections)
     try:
         if room.spare(shelf, header.size):
             shelf.library.sidecars.keep(header, [made])
@@ -40,8 +48,27 @@ def of(model: LoadedModel, shelf: Shelf, segment: Segment, projections: Projecti
     return Sketch(list(made))
 
 
+def add(model: LoadedModel, shelf: Shelf, digest: str, projections: Projections, before_layer: Callable[[], None]) -> bool:
+    """Make and keep the sketch of a stored segment that has none; False where there is no room for it. On the model thread.
+
+    Nothing else is given up for it. Raises what opening the segment and keeping a sidecar raise, and what before_layer does.
+    """
+    segment = shelf.library.store.open(digest)
+    header = _header(model, _recipe(model, digest, projections), segment.tokens, projections)
+    if not room.fits(shelf, header.size):
+        return False
+    shelf.library.sidecars.keep(header, [make(segment, projections.layers, before_layer)])
+    return True
+
+
 def _layers(sidecar: Sidecar) -> list[torch.Tensor]:
     return [sidecar.tensor(_NAME, layer) for layer in range(sidecar.array(_NAME).extents)]
+
+
+def _header(model: LoadedModel, recipe: Recipe, tokens: int, projections: Projections) -> SidecarHeader:
+    c = model.config
+    shape = (c.layers, c.kv_heads, sketch.groups(tokens), projections.layout.planes, PLANE_BYTES * sketch.GROUP)
+    return SidecarHeader(recipe, (Array(_NAME, "uint8", shape, 1),), model.provenance)
 
 
 def _recipe(model: LoadedModel, digest: str, projections: Projections) -> Recipe:

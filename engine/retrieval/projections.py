@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,15 @@ from kernels.sketch import Layout, Projection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engine.model.installed import InstalledModel
     from engine.model.loaded import LoadedModel
+
+log = logging.getLogger("longshelf")
 
 FILE = "projections.safetensors"
 _FITTING = "2"
-"""Raised when another fitting guesses better: what was fitted by an earlier one is fitted anew."""
+"""Raised when another fitting guesses better: what was fitted by an earlier one is fitted anew. To be raised with it:
+BUILDERS[SKETCH], so that sketches made by earlier ones go."""
 MOST_TOKENS = 2048
 """Tokens of the handbook that are read in each language."""
 
@@ -43,18 +48,22 @@ class Projections:
         return self.layers[0].layout
 
 
-def are_kept(model: LoadedModel) -> bool:
-    """Whether those of a model were fitted before."""
-    return (model.installed.folder / FILE).exists()
+def are_kept(installed: InstalledModel) -> bool:
+    """Whether those of a model were fitted before, as today's code fits them. Raises as `load`."""
+    path = installed.folder / FILE
+    return path.exists() and load(path) is not None
 
 
 def of(model: LoadedModel, before_layer: Callable[[], None]) -> Projections:
     """Those of a model: as they are kept with it, else fitted now, which takes seconds. On the model thread."""
     path = model.installed.folder / FILE
-    if path.exists() and (kept := _load(path)) is not None:
+    if path.exists() and (kept := load(path)) is not None:
         return kept
     made = Projections(fit(_read_handbook(model, before_layer), layout_for(model.config.head_dim)))
-    _save(path, made)
+    try:
+        _save(path, made)
+    except OSError as error:  # a full disk, say: they are fitted again by whoever needs them next
+        log.info("projections aren't kept: %s", error.strerror)
     return made
 
 
@@ -75,7 +84,7 @@ def _save(path: Path, made: Projections) -> None:
     durable.write_file(path, save(tensors, {name: str(value) for name, value in layout.items()}))
 
 
-def _load(path: Path) -> Projections | None:
+def load(path: Path) -> Projections | None:
     """None where an earlier version fitted them. Raises LongshelfError("model_damaged") where the file isn't what was kept."""
     try:
         with safe_open(path, "pt") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -18,6 +18,10 @@ class Sketch:
         self.layers = layers
 
 
-def make(kv: KV, projections: Sequence[Projection]) -> torch.Tensor:
-    """[layers, Hkv, groups, planes, 64] uint8 of a segment's keys; projections: one a layer."""
-    return torch.stack([sketch.build(kv.key(layer), projection) for layer, projection in enumerate(projections)])
+def make(kv: KV, projections: Sequence[Projection], before_layer: Callable[[], None] = lambda: None) -> torch.Tensor:
+    """[layers, Hkv, groups, planes, 64] uint8 of a segment's keys; projections: one a layer. before_layer may raise Stopped."""
+    layers = []
+    for layer, projection in enumerate(projections):
+        before_layer()
+        layers.append(sketch.build(kv.key(layer), projection))
+    return torch.stack(layers)

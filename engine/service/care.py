@@ -15,6 +15,7 @@ from engine.store import space
 
 if TYPE_CHECKING:
     from engine.library.library import Library
+    from engine.model.installed import InstalledModel
     from engine.shelf import Call, Shelf
 
 
@@ -87,9 +88,16 @@ def _model_problems(shelf: Shelf, deep: bool) -> list[dict[str, str]]:
             model = shelf.models.open(name)
             if deep:
                 model.verify()
+                _verify_projections(model)
         except LongshelfError as error:
             problems.append(_of_error(error) | {"cause": "A disk fault, or another program wrote into the file."})
     return problems
+
+
+def _verify_projections(model: InstalledModel) -> None:
+    from engine.retrieval import projections  # torch
+
+    projections.are_kept(model)
 
 
 def _of_error(error: LongshelfError) -> dict[str, str]:

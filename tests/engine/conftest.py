@@ -11,6 +11,9 @@ import pytest
 from engine import settings
 from engine.home import Home
 from engine.model.install import install_model
+from engine.model.installed import Models
+from engine.model.loaded import LoadedModel
+from engine.retrieval import projections
 from engine.shelf import Shelf
 from tests.engine.model import tiny_gguf
 from tests.engine.store.memory_folder import memory_folder
@@ -20,12 +23,14 @@ TINY_WINDOW = 4096
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The models folder of a home that has the model "tiny": byte-level, window 4096. It never ends an answer by itself."""
+    """The models folder of a home that has the model "tiny", ready for sketches: byte-level, window 4096. It never ends an answer by
+    itself."""
     room = tmp_path_factory.mktemp("tiny-models")
     values = tiny_gguf.tensors()
     values["token_embd.weight"][: len(tiny_gguf.SPECIALS)] = 0  # tied: their logits are 0, far below the largest of the others
     home = Home(room / "home").open()
     install_model(home, tiny_gguf.write(room / "tiny.gguf", values, llama__context_length=TINY_WINDOW))
+    projections.of(LoadedModel(Models(home).open()), lambda: None)
     return home.models
 
 

@@ -20,7 +20,7 @@ from engine.attention.in_memory import InMemory, moved
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.library import room
-from engine.library.sidecars import BUILDERS, QUICK_JOIN, SidecarRow
+from engine.library.sidecars import BUILDERS, QUICK_JOIN, SKETCH, SidecarRow
 from engine.reading.memory import Chain
 from engine.shelf import Call, Shelf
 from engine.store.sidecar import SidecarHeader
@@ -79,7 +79,14 @@ class Joining:
 
     @property
     def kept(self) -> list[SidecarRow]:
-        return self.shelf.library.sidecars.all()
+        return [row for row in self.shelf.library.sidecars.all() if row.kind == QUICK_JOIN]
+
+    def without_sketches(self) -> Joining:
+        """So that joins are all that is made of segments."""
+        for row in self.shelf.library.sidecars.all():
+            if row.kind == SKETCH:
+                self.shelf.library.sidecars.drop(row.digest)
+        return self
 
 
 @pytest.fixture
@@ -87,7 +94,7 @@ def joining(tiny_shelf: Shelf, tmp_path: Path) -> Joining:
     model = tiny_shelf.model()[0]
     document = add(tiny_shelf, book(tmp_path, 3))
     asked = asked_documents(tiny_shelf, [document["id"]], False, model.namespace)
-    return Joining(tiny_shelf, Chains(tiny_shelf, model, lambda: None), asked.sources)
+    return Joining(tiny_shelf, Chains(tiny_shelf, model, lambda: None), asked.sources).without_sketches()
 
 
 def same(one: Sequence[KV], other: Sequence[KV], layers: int) -> bool:
@@ -238,6 +245,7 @@ def test_it_is_not_kept_where_the_limit_has_no_room_for_it(joining: Joining) -> 
 def test_room_for_it_is_made_by_the_one_unused_for_longest_alone(joining: Joining, tmp_path: Path) -> None:
     rows = [add(joining.shelf, book(tmp_path, 1, f"{n}.txt", first=n)) for n in (5, 6)]
     ask(joining.shelf, *(row["id"] for row in rows))
+    joining.without_sketches()
     joining.join(0, 1)
     joining.join(1, 0)
     first, second = joining.kept
@@ -252,7 +260,8 @@ def test_room_for_it_is_made_by_the_one_unused_for_longest_alone(joining: Joinin
 
 def test_what_reads_a_document_may_take_its_room(joining: Joining, tmp_path: Path) -> None:
     joining.join(0, 1)
-    size = joining.shelf.library.parts.progress()[0].bytes // 3
+    [whole] = joining.shelf.library.parts.progress()
+    size = (whole.bytes - whole.sidecar_bytes) // 3
     settings.change(joining.shelf.home, {"limit_bytes": room.used(joining.shelf.library) + size // 2})
     assert add(joining.shelf, book(tmp_path, 1, "more.txt", first=8))["state"] == "ready"
     assert joining.kept == []

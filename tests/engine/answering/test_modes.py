@@ -17,7 +17,7 @@ from engine.attention.in_memory import InMemory
 from engine.errors import LongshelfError
 from engine.library.sidecars import SKETCH
 from engine.model.config import ModelConfig
-from engine.retrieval import kept_sketches
+from engine.retrieval import kept_sketches, projections
 from engine.shelf import Shelf
 from tests.engine.books import Row, add, ask, book, listen
 
@@ -54,15 +54,32 @@ def test_the_same_seed_says_the_same(tiny_shelf: Shelf, document: str) -> None:
     assert [first[name] for name in told] == [second[name] for name in told]
 
 
-def test_sketches_are_kept_and_found_by_the_next_question(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not kept(tiny_shelf)
-    first = ask(tiny_shelf, document, mode="sampled", seed=3)
-    assert len(kept(tiny_shelf)) == len(tiny_shelf.library.parts.segments(tiny_shelf.library.parts.of(document)[0].id))
+def test_sketches_made_while_adding_are_found_by_the_first_question(
+    tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kept_sketches, "make", refuse)
-    assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
+    assert ask(tiny_shelf, document, mode="sampled")["mode"] == "sampled"
+
+
+def test_a_sketch_that_is_missing_is_made_by_the_first_question_and_found_by_the_next(
+    tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = ask(tiny_shelf, document, mode="sampled", seed=3)
+    before = kept(tiny_shelf)
+    forget_sketches(tiny_shelf)
+    for _ in range(2):
+        assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
+        assert kept(tiny_shelf) == before
+        monkeypatch.setattr(kept_sketches, "make", refuse)
+
+
+def forget_sketches(shelf: Shelf) -> None:
+    for digest in kept(shelf):
+        shelf.library.sidecars.drop(digest)
 
 
 def test_preparing_a_model_is_told_once(tiny_shelf: Shelf, document: str) -> None:
+    (tiny_shelf.models.open().folder / projections.FILE).unlink()
     events: list[tuple[str, Row]] = []
     for _ in range(2):
         ask(tiny_shelf, document, mode="sampled", call=listen(events))
@@ -85,16 +102,10 @@ def test_a_damaged_sketch_is_made_again(tiny_shelf: Shelf, document: str) -> Non
 
 
 def test_without_room_for_sketches_the_answer_is_the_same(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.reading.room.spare", lambda shelf, needed: False)
     first = ask(tiny_shelf, document, mode="sampled", seed=3)
-    assert not kept(tiny_shelf)
-    monkeypatch.undo()
-    assert first["mode"] == "sampled"
-
-
-def test_removing_the_document_removes_its_sketches(tiny_shelf: Shelf, document: str) -> None:
-    ask(tiny_shelf, document, mode="sampled")
-    tiny_shelf.library.memory.remove_document(document)
+    forget_sketches(tiny_shelf)
+    monkeypatch.setattr("engine.reading.room.spare", lambda shelf, needed: False)
+    assert ask(tiny_shelf, document, mode="sampled", seed=3)["token_ids"] == first["token_ids"]
     assert not kept(tiny_shelf)
 
 
@@ -112,7 +123,6 @@ def test_a_short_chain_is_read_exactly(tiny_shelf: Shelf, document: str, monkeyp
     assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
     assert (result["mode"], result["error_measured"], result["keys_read_fraction"]) == ("exact", 0.0, 1.0)
     assert (result["mode_asked"], result["exact_because"]) == ("sampled", "short")
-    assert not kept(tiny_shelf)
 
 
 def test_a_smaller_budget_reads_less(tiny_shelf: Shelf, document: str) -> None:

@@ -85,6 +85,7 @@ def test_a_file_that_is_no_model_is_refused(longshelf: Longshelf, tmp_path: Path
 def test_list_says_what_each_model_costs_and_whether_it_fits(longshelf: Longshelf, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = {row["name"]: row for row in longshelf("models", "list", "--json").json["models"]}
     assert rows["smollm2"]["kv_gb_per_100_pages"] == 1.152  # 23,040 bytes a token, 500 tokens a page
+    assert rows["smollm2"]["gb_per_100_pages"] == 1.224  # and sketches, a sixteenth of that
     assert all(row["fits"] and row["memory_needed"] > row["bytes"] for row in rows.values())
     monkeypatch.setattr("engine.model.needs.psutil.virtual_memory", lambda: SimpleNamespace(total=500_000_000, available=1))
     listed = longshelf("models", "list").out

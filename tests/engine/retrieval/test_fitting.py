@@ -73,6 +73,7 @@ def test_sketches_take_about_a_sixteenth_of_keys_and_values(dim: int, share: flo
 
 def test_projections_are_fitted_once_and_kept_with_the_model(tiny_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_shelf.model()[0]
+    (model.installed.folder / projections.FILE).unlink()
     made = tiny_shelf.model_thread.run(lambda: projections.of(model, lambda: None))
     monkeypatch.setattr(projections, "fit", None)
     again = projections.of(model, lambda: None)

@@ -81,10 +81,10 @@ def _held(stage: Stage) -> Any:
 def _state(shelf: Shelf) -> Any:
     """Everything that clients see of documents and chats, as JSON gives it back."""
     documents = shelf.call("documents.list", {}, Call())["documents"]
-    seen = ("id", "title", "path", "state", "tokens", "parts", "bytes", "encoding", "added_at")
+    seen = ("id", "title", "path", "state", "tokens", "parts", "encoding", "added_at")
     chats = shelf.call("chats.list", {}, Call())["chats"]
     state = {
-        "documents": [{name: row[name] for name in seen} for row in documents],
+        "documents": [{name: row[name] for name in seen} | {"kv": row["bytes"] - row["sidecar_bytes"]} for row in documents],
         "shown": [shelf.call("documents.show", {"id": row["id"]}, Call()) for row in documents],
         "chats": sorted((shelf.call("chats.show", {"id": chat["id"]}, Call()) for chat in chats), key=lambda chat: str(chat["id"])),
     }

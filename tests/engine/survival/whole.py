@@ -69,8 +69,8 @@ def _write(path: Path, text: str) -> None:
 
 
 _PRELOADED = [
-    *("engine.answering.asking", "engine.model.loaded", "engine.reading.adding", "engine.reading.room", "engine.reading.shelved"),
-    *("engine.service.care", "engine.service.server", "tests.engine.survival.whole"),
+    *("engine.answering.asking", "engine.model.loaded", "engine.reading.adding", "engine.reading.indexing", "engine.reading.room"),
+    *("engine.reading.shelved", "engine.service.care", "engine.service.server", "tests.engine.survival.whole"),
 ]
 
 
@@ -87,7 +87,10 @@ def alone(work: Callable[..., None], *arguments: Any) -> None:
 def _do(work: Callable[..., None], *arguments: Any) -> None:
     import torch
 
+    from engine.answering import modes
+
     torch.set_num_threads(1)
+    modes.LEAST = 16  # so that chapters are long enough to be sampled
     try:
         work(*arguments)
     except BaseException:
@@ -114,11 +117,13 @@ def read_and_ask(stage: Stage) -> Answers:
 
 
 def answers(shelf: Shelf) -> Answers:
-    """What the model says to the same questions: of a part, a document, and two parts quickly joined, which is kept then."""
+    """What the model says to the same questions: of a part, a document, two parts quickly joined, which is kept then, and of a part
+    by its sketch."""
     return {
         "first": ask(shelf, "first", question=QUESTION, parts=[1])["token_ids"],
         "second": ask(shelf, "second", question=QUESTION)["token_ids"],
         "joined": ask(shelf, "first", question=QUESTION, parts=[1, 2])["token_ids"],
+        "sampled": ask(shelf, "first", question=QUESTION, parts=[2], mode="sampled", seed=1)["token_ids"],
     }
 
 
