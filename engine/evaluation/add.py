@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from engine.documents.reader import read
 from engine.evaluation.ours import handbook_text
 from engine.evaluation.report import Report, timed
+from engine.library.sidecars import SKETCH
 from engine.model.loaded import LoadedModel
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ QUICK_TOKENS = 2048
 
 def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quick: bool = False) -> Report:
     """Figures: tokens_per_s (the whole of adding), add_vs_prefill (time of adding by time of the model's work alone),
-    found_vs_computed (how much faster the same bytes are added again), bytes_vs_kv (bytes on disk by bytes of K and V)."""
+    found_vs_computed (how much faster the same bytes are added again), bytes_vs_kv (bytes on disk, index included, by bytes of K and V),
+    index_size_fraction (bytes of the sketches by bytes of the segments), index_build_fraction (time of making and keeping them by time of
+    the model's work)."""
+    from engine.retrieval import projections
     from engine.shelf import Call
 
     wanted, repeats = (QUICK_TOKENS, 1) if quick else (TOKENS, 3)
     report = Report("add", {"model": model.name, "tokens": wanted, "repeats": repeats, "quick": quick})
     text = handbook_text(model, wanted)
+    shelf.model_thread.run(lambda: projections.of(model, lambda: None))  # which an install does, once
     with TemporaryDirectory() as folder:
         for repeat in range(repeats):
             # A word of its own before each paragraph makes every part of every repeat one that was never read.
@@ -45,6 +50,8 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
             adding = time.perf_counter() - started
             found = timed(partial(shelf.call, "documents.add", {"paths": [str(again)]}, Call()))
             computing = _model_work(shelf, model, first["id"])
+            indexing = _index_work(shelf, model, first["id"])
+            [kept] = shelf.library.parts.progress(first["id"], model.namespace)
             report.add(
                 repeat=repeat,
                 tokens=first["tokens"],
@@ -54,6 +61,9 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
                 add_s=adding,
                 add_found_s=found,
                 model_s=computing,
+                index_s=indexing,
+                segment_bytes=kept.bytes - kept.sidecar_bytes,
+                index_bytes=kept.sidecar_bytes,
                 segments_computed=first["segments_computed"],
             )
             for row in shelf.call("documents.list", {}, Call())["documents"]:
@@ -64,6 +74,8 @@ def bench_add(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], quic
     report.figures["add_vs_prefill"] = report.median("add_s") / report.median("model_s")
     report.figures["found_vs_computed"] = report.median("add_s") / report.median("add_found_s")
     report.figures["bytes_vs_kv"] = report.median("bytes") / (tokens * model.config.kv_bytes_per_token)
+    report.figures["index_size_fraction"] = report.median("index_bytes") / report.median("segment_bytes")
+    report.figures["index_build_fraction"] = report.median("index_s") / report.median("model_s")
     return report
 
 
@@ -80,3 +92,16 @@ def _model_work(shelf: Shelf, model: LoadedModel, document_id: str) -> float:
             compute_segments(model, preamble, ids[part.first_token : part.first_token + part.tokens], Watcher())
 
     return timed(lambda: shelf.model_thread.run(work))
+
+
+def _index_work(shelf: Shelf, model: LoadedModel, document_id: str) -> float:
+    """Seconds that making and keeping the sketches of a document's segments takes; those it had are removed before."""
+    from engine.reading.indexing import index
+
+    library = shelf.library
+    parts = library.parts.of(document_id, model.namespace)
+    segments = [digest for part in parts for digest in library.parts.segments(part.id)]
+    for sidecar in library.sidecars.all():
+        if sidecar.kind == SKETCH and set(segments).intersection(sidecar.sources):
+            library.sidecars.drop(sidecar.digest)
+    return timed(lambda: shelf.model_thread.run(lambda: index(model, shelf, segments, lambda: None)))
