@@ -42,7 +42,7 @@ COMPACT = 256
 """Positions of the compact set, for each layer and KV head."""
 
 LEAST = 2048
-"""Tokens that could be sampled below which everything is read exactly: a sample of so few would be most of them."""
+"""Tokens that could be sampled below which everything is read exactly, where calibration hasn't measured from how many sampling pays."""
 
 QUESTION = 1
 """The group of the prompt's rows whose attention tells the compact set: see `generate`."""
@@ -115,26 +115,29 @@ class Decoding:
         alone."""
         if self._mode.name == "exact":
             return self._exact
+        from engine.model import calibration
         from engine.store.segment import Segment
 
+        measured = calibration.load(self._model.installed)
+        least = measured.sampled_from or LEAST
         stored = [kv for kv in self._chain[1:] if isinstance(kv, Segment)]
         segments = [segment for segment in stored if self._exact.lies_here(segment)]
-        if sum(segment.tokens for segment in segments) < LEAST:
-            on_device = sum(segment.tokens for segment in stored) >= LEAST
-            short = sum(kv.tokens for kv in self._chain[1:]) < LEAST
+        if sum(segment.tokens for segment in segments) < least:
+            on_device = sum(segment.tokens for segment in stored) >= least
+            short = sum(kv.tokens for kv in self._chain[1:]) < least
             self.exact_because = SHORT if short else ON_DEVICE if on_device else JOINED
             return self._exact
-        self.sampled = self._hashed(segments) if self._mode.tables else self._sketched(segments)
+        self.sampled = self._hashed(segments) if self._mode.tables else self._sketched(segments, measured.dense_layers)
         return self.sampled
 
-    def _sketched(self, segments: Sequence[Segment]) -> Estimated:
+    def _sketched(self, segments: Sequence[Segment], dense: Collection[int]) -> Estimated:
         from engine.retrieval import kept_sketches, projections
 
         if not projections.are_kept(self._model.installed):
             self._preparing(None)
         made = projections.of(self._model, self._before_layer)
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
-        return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed)
+        return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed, dense)
 
     def _hashed(self, segments: Sequence[Segment]) -> Estimated:
         from engine.attention.hashed import Hashed
@@ -156,14 +159,21 @@ class Decoding:
 
 
 def sampled_behind(
-    exact: Exact, chain: Sequence[KV], projections: Sequence[Projection], sketches: Mapping[int, Sketched], budget: float, seed: int
+    exact: Exact,
+    chain: Sequence[KV],
+    projections: Sequence[Projection],
+    sketches: Mapping[int, Sketched],
+    budget: float,
+    seed: int,
+    dense: Collection[int] = (),
 ) -> Sampled:
-    """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id."""
+    """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id; dense: layers that
+    are read whole."""
     certain = compact_set(exact, chain, sketches)
     keys = keys_within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
     if isinstance(exact, Placed):
-        return PlacedSampled(exact, projections, sketches, keys, seed, certain)
-    return Sampled(exact, projections, sketches, keys, seed, certain)
+        return PlacedSampled(exact, projections, sketches, keys, seed, certain, dense)
+    return Sampled(exact, projections, sketches, keys, seed, certain, dense)
 
 
 def keys_within(budget: float, config: ModelConfig, sketch_bytes: int, tokens: int) -> float:

@@ -37,7 +37,7 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     use = actions.add_parser("use", parents=[output], help="answer with this model from now on")
     use.add_argument("name")
     use.set_defaults(run=_use)
-    calibrate = actions.add_parser("calibrate", parents=[output], help="measure a model on texts of ours: part size, signs of support")
+    calibrate = actions.add_parser("calibrate", parents=[output], help="measure a model on our texts: parts, signs of support, sampling")
     calibrate.add_argument("name", nargs="?", help="default: the one in use")
     calibrate.set_defaults(run=_calibrate)
     remove = actions.add_parser("remove", parents=[output], help="delete a model; what it read stays on disk")
@@ -55,6 +55,8 @@ def _list(options: Namespace, session: Session) -> dict[str, Any]:
         session.output.say(f"{mark} {row['name']:<20} {state:<9} {size(row['bytes']):>9}  {window}  {' · '.join(filter(None, notes))}")
         if row["memory_needed"]:
             session.output.say(f"    {_costs(row)}")
+        if row["calibration"]:
+            session.output.say(f"    measured: parts of {row['calibration']['part_tokens']} tokens{_sampling(row['calibration'])}")
     session.output.say(f"A page is counted as {TOKENS_A_PAGE} tokens, which suits English; other languages take more.")
     return result
 
@@ -63,6 +65,14 @@ def _costs(row: dict[str, Any]) -> str:
     """What a model takes, in a line."""
     runs = "" if row["fits"] else f": more than this machine has ({size(row['memory_here'])})"
     return f"100 pages take {row['gb_per_100_pages']:.2g} GB · runs in {size(row['memory_needed'])} of memory{runs}"
+
+
+def _sampling(measured: dict[str, Any]) -> str:
+    """What was measured of sampled answers, as the rest of a line."""
+    if measured["sampled_from"] is None:
+        return ""
+    whole = f"layers {', '.join(map(str, measured['dense_layers']))} read whole" if measured["dense_layers"] else "in every layer"
+    return f" · sampled from {measured['sampled_from']:,} tokens on, {whole}"
 
 
 def _told(session: Session) -> Any:
@@ -138,7 +148,9 @@ def _calibrated(session: Session, name: str | None, within_s: float | None = Non
         )
         return result
     found = result["found"]
-    session.output.say(f"{result['name']}: parts of {result['part_tokens']} tokens from now on, {1e3 * result['row_s']:.1f} ms a row.")
+    session.output.say(
+        f"{result['name']}: parts of {result['part_tokens']} tokens from now on, {1e3 * result['row_s']:.1f} ms a row{_sampling(result)}."
+    )
     if found.get("auc") is not None:
         session.output.say(
             f"Of {found['n_absent']} questions that a text does not answer {found['refused_absent']:.0%} are told,"

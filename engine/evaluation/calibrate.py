@@ -1,7 +1,8 @@
 """`models calibrate`: what is measured of a model once, on texts of our own, and kept with it.
 
-How large its parts are to be, what a row of a question costs it, and how the signs of support are to be weighed. Nothing is added
-to the library: what is read here lives in memory. The texts and their questions are in resources/calibration, laid out as a corpus.
+How large its parts are to be, what a row of a question costs it, how the signs of support are to be weighed, and what sampled attention
+is to do. Nothing is added to the library: what is read here lives in memory. The texts and their questions are in resources/calibration,
+laid out as a corpus.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from engine.attention.in_memory import InMemory
 from engine.attention.sequence import KV, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.evaluation import corpus
+from engine.evaluation.bearing import BEHIND, CONTEXT, Bearing, measure
 from engine.evaluation.corpus import CorpusFile, Question, elsewhere
 from engine.evaluation.report import auc
 from engine.model import calibration
@@ -65,11 +67,15 @@ def calibrate(shelf: Shelf, model: LoadedModel, say: Callable[[str], None], befo
     sizes = work.answers_by_size(known, say)
     say("what shows that a question is answered")
     rule, found = fit(work.signs(files, say))
+    say("what sampling does to each layer")
+    bearing = work.bearing(known)
     made = Calibration(
         part_tokens=choose_size(sizes),
         row_s=row_s,
         support={"weights": dict(rule.weights), "bias": rule.bias, "least": rule.least},
-        found={"log_p_by_part_tokens": {str(size): round(value, 4) for size, value in sizes.items()}, **found},
+        found={"log_p_by_part_tokens": {str(size): round(value, 4) for size, value in sizes.items()}, **found, "sampling": bearing.found},
+        dense_layers=bearing.dense,
+        sampled_from=bearing.sampled_from,
     )
     calibration.save(model.installed, made)
     return made
@@ -195,6 +201,15 @@ class _Calibrating:
             found += [Sign(file.name, True, self._evidence(chain, file, question)) for question in file.questions]
             found += [Sign(file.name, False, self._evidence(chain, file, question)) for question in elsewhere(file, list(files))]
         return found
+
+    def bearing(self, files: Sequence[CorpusFile]) -> Bearing:
+        """What sampling does to the model, behind these texts and the handbook in their languages."""
+        languages = dict.fromkeys(file.questions[0].language for file in files)
+        texts = [file.text for file in files] + [resources.handbook(language).read_text(encoding="utf-8") for language in languages]
+        ids = [token for text in texts for token in self._model.tokenizer.encode_ids(text)]
+        wanted = min(CONTEXT + BEHIND, self._model.config.window - self._preamble.length)
+        ids = _cycled(ids, max(wanted, len(ids)))[-wanted:]
+        return measure(self._model, self._read(ids[:-BEHIND]), ids[-BEHIND:], self._before_layer)
 
     def _evidence(self, chain: Sequence[KV], file: CorpusFile, question: Question) -> Evidence:
         model = self._model

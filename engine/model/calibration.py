@@ -9,12 +9,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from engine.model.card import read_json
+from engine.model.card import CHECKSUM, checksum, read_json
 from engine.model.config import FORMAT, ModelConfig, check_format, damaged
-from engine.model.installed import InstalledModel
 from engine.store import durable
+
+if TYPE_CHECKING:
+    from engine.model.installed import InstalledModel
 
 CALIBRATION_FILE = "calibration.json"
 
@@ -27,6 +29,8 @@ class Calibration:
     """part_tokens: how large parts are. row_s: seconds for one row of a question behind a part.
 
     support: weights, bias and least of the rule that tells support, None for the rule that was found for the default model.
+    dense_layers: those that a sampled answer reads whole. sampled_from: tokens from which it is faster than an exact one, and so
+    sampled; None where that was not measured.
     found: the figures behind these choices, {} where nothing was measured.
     """
 
@@ -34,9 +38,11 @@ class Calibration:
     row_s: float
     support: Mapping[str, Any] | None = None
     found: Mapping[str, Any] = field(default_factory=dict)
+    dense_layers: tuple[int, ...] = ()
+    sampled_from: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {"format": FORMAT, **asdict(self)}
+        return {"format": FORMAT, **asdict(self), "dense_layers": list(self.dense_layers)}
 
 
 def load(installed: InstalledModel) -> Calibration:
@@ -47,9 +53,17 @@ def load(installed: InstalledModel) -> Calibration:
     stored = read_json(path)
     check_format(stored.pop("format", FORMAT))
     try:
-        return Calibration(**stored)
+        return Calibration(**stored | {"dense_layers": tuple(stored.get("dense_layers", ()))})
     except TypeError as error:
         raise damaged(f"{path} is damaged: {error}.") from error
+
+
+def shown(installed: InstalledModel) -> dict[str, Any] | None:
+    """The entry of `models list`: {part_tokens, dense_layers, sampled_from}, None where nothing was measured. Raises as `load`."""
+    if not _path(installed).exists():
+        return None
+    known = load(installed)
+    return {"part_tokens": known.part_tokens, "dense_layers": list(known.dense_layers), "sampled_from": known.sampled_from}
 
 
 def expected_s(config: ModelConfig) -> float:
@@ -69,4 +83,5 @@ def _path(installed: InstalledModel) -> Path:
 
 def save(installed: InstalledModel, calibration: Calibration) -> None:
     """Keep it with the model, at once or not at all."""
-    durable.write_file(_path(installed), (json.dumps(calibration.as_json(), indent=1) + "\n").encode())
+    value = calibration.as_json()
+    durable.write_file(_path(installed), (json.dumps(value | {CHECKSUM: checksum(value)}, indent=1) + "\n").encode())

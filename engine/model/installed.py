@@ -18,6 +18,7 @@ import blake3
 
 from engine.errors import LongshelfError
 from engine.home import Home
+from engine.model import calibration
 from engine.model.card import CARD_FILE, CONFIG_FILE, TEMPLATE_FILE, TEMPORARY, WEIGHTS_FILE, Card, read_json
 from engine.model.config import ModelConfig, damaged
 from engine.model.fetch import DEFAULT
@@ -126,9 +127,9 @@ class Models:
     def list(self) -> list[dict[str, Any]]:
         """A row for each installed model, and one for the model that can be fetched if it isn't installed.
 
-        {name, installed, current, bytes, family, window, weights, license, languages, trial, source, problem} and what `costs` says;
-        bytes of a model that isn't installed: what is downloaded. problem: why an installed model can't be used (what its files would
-        say is null then), else null.
+        {name, installed, current, bytes, family, window, weights, license, languages, trial, source, problem, calibration} and what
+        `costs` says; bytes of a model that isn't installed: what is downloaded. problem: why an installed model can't be used (what its
+        files would say is null then), else null. calibration: what `calibration.shown` says.
         """
         current = self.current()
         rows = [self._row(name, name == current) for name in self.names()]
@@ -140,8 +141,9 @@ class Models:
         row = {"name": name, "installed": True, "current": current}
         try:
             model = self.open(name)
+            measured = calibration.shown(model)
         except LongshelfError as error:
-            unknown = dict.fromkeys(("family", "window", "weights", "license", "source", *costs(0, 0, 0)))
+            unknown = dict.fromkeys(("family", "window", "weights", "license", "source", "calibration", *costs(0, 0, 0)))
             size = _folder_bytes(self._home.models / name)
             return {**row, "bytes": size, **unknown, "languages": [], "trial": False, "problem": error.message}
         card = model.card
@@ -156,6 +158,7 @@ class Models:
             "trial": card.trial,
             "source": card.source,
             "problem": None,
+            "calibration": measured,
             **costs(model.config.kv_bytes_per_token, index_bytes_per_token(model.config), model.memory_needed),
         }
 
@@ -219,6 +222,7 @@ def _fetchable_row() -> dict[str, Any]:
         "trial": True,
         "source": DEFAULT.source,
         "problem": None,
+        "calibration": None,
         **costs(DEFAULT.kv_bytes_per_token, DEFAULT.index_bytes_per_token, DEFAULT.memory_needed),
     }
 

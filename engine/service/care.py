@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import LongshelfError
 from engine.library import checkup, mending
 from engine.library.counters import TOKENS_PREFILLED
+from engine.model import calibration
 from engine.model.card import CARD_FILE
 from engine.model.config import damaged
 from engine.reading import room
@@ -86,6 +87,7 @@ def _model_problems(shelf: Shelf, deep: bool) -> list[dict[str, str]]:
     for name in shelf.models.names():
         try:
             model = shelf.models.open(name)
+            calibration.load(model)
             if deep:
                 model.verify()
                 _verify_projections(model)

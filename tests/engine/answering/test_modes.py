@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory
 from engine.errors import LongshelfError
 from engine.library.sidecars import SKETCH
+from engine.model import calibration
 from engine.model.config import ModelConfig
 from engine.retrieval import kept_sketches, projections
 from engine.shelf import Shelf
@@ -123,6 +125,28 @@ def test_a_short_chain_is_read_exactly(tiny_shelf: Shelf, document: str, monkeyp
     assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
     assert (result["mode"], result["error_measured"], result["keys_read_fraction"]) == ("exact", 0.0, 1.0)
     assert (result["mode_asked"], result["exact_because"]) == ("sampled", "short")
+
+
+def calibrate(shelf: Shelf, **measured: Any) -> None:
+    installed = shelf.models.open()
+    calibration.save(installed, replace(calibration.load(installed), **measured))
+
+
+def test_a_chain_is_sampled_from_the_length_that_was_measured(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "LEAST", 1_000_000)
+    calibrate(tiny_shelf, sampled_from=16)
+    assert ask(tiny_shelf, document, mode="sampled")["mode"] == "sampled"
+    monkeypatch.setattr(modes, "LEAST", 16)
+    calibrate(tiny_shelf, sampled_from=1_000_000)
+    assert ask(tiny_shelf, document, mode="sampled")["mode"] == "exact"
+
+
+def test_layers_that_do_not_bear_sampling_are_read_whole(tiny_shelf: Shelf, document: str) -> None:
+    fractions = []
+    for dense in ((), (0,), (0, 1)):
+        calibrate(tiny_shelf, dense_layers=dense)
+        fractions.append(ask(tiny_shelf, document, mode="sampled", seed=1)["keys_read_fraction"])
+    assert fractions[0] < fractions[1] < fractions[2] == 1
 
 
 def test_a_smaller_budget_reads_less(tiny_shelf: Shelf, document: str) -> None:

@@ -74,4 +74,7 @@ def test_calibrating_keeps_what_was_found_and_adds_no_document(tiny_shelf: Shelf
     assert known.part_tokens in (1024, 2048)
     assert set(known.support["weights"]) == {"coverage", "explained"}  # type: ignore[index]
     assert "parts of 1024 tokens" in stages
+    assert known.sampled_from is not None
+    assert (list(known.dense_layers), known.sampled_from) == (result["dense_layers"], result["sampled_from"])
+    assert result["found"]["sampling"].keys() == {"shift_by_layer", "shift_of_all", "shift", "exact_ms", "sampled_ms"}
     assert tiny_shelf.library.documents.all() == []
