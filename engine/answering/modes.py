@@ -149,7 +149,7 @@ class Decoding:
         runs = [[stored[id(kv)] for kv in run] for there, run in groupby(self._chain[1:], lambda kv: id(kv) in stored) if there]
         parts = [part for run in runs for part in lsh.runs(run)]
         of_parts = [kept_tables.of(self._model, self._shelf, part, with_, self._before_layer, self._preparing) for part in parts]
-        certain = compact_set(self._exact, self._chain, stored)
+        certain = as_bits(compact_set(self._exact, self._chain, COMPACT), self._chain, stored)
         return Hashed(self._exact, with_, list(zip(parts, of_parts, strict=True)), certain)
 
     @property
@@ -169,39 +169,48 @@ def sampled_behind(
 ) -> Sampled:
     """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id; dense: layers that
     are read whole."""
-    certain = compact_set(exact, chain, sketches)
-    keys = keys_within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    afforded = Afforded.within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    certain = as_bits(compact_set(exact, chain, afforded.compact), chain, sketches)
+    keys = min(KEYS, afforded.keys)
     if isinstance(exact, Placed):
         return PlacedSampled(exact, projections, sketches, keys, seed, certain, dense)
     return Sampled(exact, projections, sketches, keys, seed, certain, dense)
 
 
-def keys_within(budget: float, config: ModelConfig, sketch_bytes: int, tokens: int) -> float:
-    """Keys that each query head may draw so that no more than about a share `budget` of the bytes is read. At least one;
-    a budget of 1 limits nothing.
+@dataclass(frozen=True)
+class Afforded:
+    """What a budget is spent on beside an index: a compact set, and keys that each query head draws, on the average."""
 
-    Heads of a group want partly the same rows: so many heads take about 1 + 0.42 (heads - 1) times the rows of one (measured).
-    """
-    if budget >= 1:
-        return KEYS
-    group, row_bytes = config.heads // config.kv_heads, 2 * config.head_dim * 2
-    rows = (budget - sketch_bytes / row_bytes) * tokens - COMPACT - LOCAL
-    return min(KEYS, max(1.0, rows / (1 + 0.42 * (group - 1))))
+    compact: int
+    keys: float
+
+    @staticmethod
+    def within(budget: float, config: ModelConfig, index_bytes: float, tokens: int, most: int = COMPACT) -> Afforded:
+        """Where about a share `budget` of the bytes is read, index_bytes of each key included. At least one key; half of the rows at most
+        are the compact set's, and no more than `most` of them.
+
+        Heads of a group want partly the same rows: so many heads take about 1 + 0.5 (heads - 1) times the rows of one (measured).
+        """
+        rows = max(0.0, (budget - index_bytes / (2 * config.head_dim * 2)) * tokens - LOCAL)
+        compact = min(most, int(rows / 2))
+        return Afforded(compact, max(1.0, (rows - compact) / (1 + 0.5 * (config.group - 1))))
 
 
-def compact_set(exact: Exact, chain: Sequence[KV], among: Collection[int]) -> dict[int, torch.Tensor]:
-    """Bits of the positions that the question attended to most, and of the chain's last ones, for each segment by id.
-
-    [layers, Hkv, groups of 16] int16 each.
-    """
+def compact_set(exact: Exact, chain: Sequence[KV], size: int) -> torch.Tensor:
+    """[layers, Hkv, positions] bool: the `size` positions of a chain that the question attended to most, and its last ones."""
     config = exact.config
     length = sum(kv.tokens for kv in chain)
     chosen = torch.zeros(config.layers, config.kv_heads, length, dtype=torch.bool)
     for layer in range(config.layers):
-        if not config.window_of(layer):
-            most = exact.scores(layer, QUESTION)[:, :length].topk(min(COMPACT, length), dim=1)
+        if size and not config.window_of(layer):
+            most = exact.scores(layer, QUESTION)[:, :length].topk(min(size, length), dim=1)
             chosen[layer].scatter_(1, most.indices, True)
     chosen[..., max(0, length - LOCAL) :] = True
+    return chosen
+
+
+def as_bits(chosen: torch.Tensor, chain: Sequence[KV], among: Collection[int]) -> dict[int, torch.Tensor]:
+    """Of [layers, Hkv, positions] bool, for each segment by id: [layers, Hkv, groups of 16] int16."""
     bits, position = {}, 0
     for kv in chain:
         if id(kv) in among:

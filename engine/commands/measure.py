@@ -22,6 +22,7 @@ EVALS = {
     "citations": "is the right passage cited",
     "qa": "does the answer hold the wanted words",
     "support": "is what a document doesn't say told from what it does",
+    "fidelity": "how near sampled answers stay to exact ones",
 }
 
 
@@ -112,10 +113,13 @@ def _eval(options: Namespace, session: Session) -> dict[str, Any]:
     from engine.evaluation.asking import Examined
     from engine.evaluation.report import Report
 
-    report = Report(options.name)
-    examined = Examined(
-        shelf, model, report, Path(folder).expanduser().absolute(), options.max_tokens_per_file, options.part_tokens, session.output.note
-    )
+    report, path, note = Report(options.name), Path(folder).expanduser().absolute(), session.output.note
+    if options.name == "fidelity":
+        from engine.evaluation.fidelity import eval_fidelity
+
+        shelf.model_thread.run(lambda: eval_fidelity(model, path, options.max_tokens_per_file, report, note))
+        return _said(session, report.as_json())
+    examined = Examined(shelf, model, report, path, options.max_tokens_per_file, options.part_tokens, note)
     measure = getattr(import_module(f"engine.evaluation.{options.name}"), f"eval_{options.name}")
     measure(examined)
     return _said(session, report.as_json())
