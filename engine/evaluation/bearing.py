@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.answering.modes import COMPACT, EXACT, KEYS, compact_set
+from engine.answering.modes import COMPACT, EXACT, KEYS, as_bits, compact_set
 from engine.attention.exact import Exact
 from engine.attention.sampled import AUDIT_EVERY, Sampled
 from engine.attention.sequence import KV, Attention, Rows, Tail
@@ -129,7 +129,7 @@ class _Behind:
         exact = Exact(model.config, range(model.config.layers))
         exact.watch((self._length, self._length))  # its rows are of the group QUESTION of `modes`
         self._read(torch.tensor(following[:QUESTION]), exact, None)
-        self._certain = compact_set(exact, chain, self._sketches)
+        self._certain = as_bits(compact_set(exact, chain, COMPACT), chain, self._sketches)
 
     def sampled(self, dense: Collection[int]) -> Sampled:
         """Without audits."""
