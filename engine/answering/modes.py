@@ -171,7 +171,7 @@ def sampled_behind(
     are read whole."""
     afforded = Afforded.within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
     certain = as_bits(compact_set(exact, chain, afforded.compact), chain, sketches)
-    keys = min(KEYS, afforded.keys)
+    keys = KEYS if budget >= 1 else min(KEYS, afforded.keys)
     if isinstance(exact, Placed):
         return PlacedSampled(exact, projections, sketches, keys, seed, certain, dense)
     return Sampled(exact, projections, sketches, keys, seed, certain, dense)

@@ -18,8 +18,9 @@ import numpy as np
 import torch
 
 from engine.answering.modes import COMPACT, EXACT, KEYS, as_bits, compact_set
+from engine.attention.estimated import AUDIT_EVERY
 from engine.attention.exact import Exact
-from engine.attention.sampled import AUDIT_EVERY, Sampled
+from engine.attention.sampled import Sampled
 from engine.attention.sequence import KV, Attention, Rows, Tail
 from engine.attention.sequence import Sequence as Read
 from engine.model.loaded import LoadedModel

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from engine.answering import modes
-from engine.answering.modes import EXACT, Mode, compact_set, keys_within
+from engine.answering.modes import EXACT, Afforded, Mode, as_bits, compact_set
 from engine.attention import sampled
 from engine.attention.exact import Exact
 from engine.attention.in_memory import InMemory
@@ -172,14 +172,16 @@ def test_exact_answers_watch_the_middle_layers_only(tiny_shelf: Shelf) -> None:
 
 def test_a_budget_allows_keys_for_what_sketches_and_compact_set_leave(tiny_shelf: Shelf) -> None:
     config = replace(tiny_shelf.models.open().config, heads=9, kv_heads=3, head_dim=64)
-    assert keys_within(1.0, config, 16, 100_000) == modes.KEYS
-    keys = keys_within(0.1, config, 16, 10_000)
-    assert keys * 1.84 + modes.COMPACT + sampled.LOCAL == pytest.approx(0.0375 * 10_000)
-    assert keys_within(0.01, config, 16, 10_000) == 1
+    plenty = Afforded.within(0.2, config, 16, 10_000)
+    assert plenty.compact == modes.COMPACT
+    assert plenty.keys * 2 + modes.COMPACT + sampled.LOCAL == pytest.approx(0.1375 * 10_000)
+    scarce = Afforded.within(0.1, config, 16, 10_000)
+    assert scarce.compact == 155  # half of the rows that are left
+    assert scarce.keys * 2 + 155 + sampled.LOCAL == pytest.approx(0.0375 * 10_000)
+    assert Afforded.within(0.01, config, 16, 10_000) == Afforded(0, 1.0)
 
 
 def test_the_compact_set_holds_what_the_question_looked_at_and_the_last_keys(tiny_shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modes, "COMPACT", 2)
     monkeypatch.setattr(modes, "LOCAL", 3)
     config: ModelConfig = tiny_shelf.models.open().config
     exact = Exact(config, range(config.layers))
@@ -187,7 +189,7 @@ def test_the_compact_set_holds_what_the_question_looked_at_and_the_last_keys(tin
     looked[modes.QUESTION, :, [7, 21]] = 9.0
     monkeypatch.setattr(exact, "scores", lambda layer, group: looked[group])
     chain = [InMemory(torch.zeros(config.layers, 2, config.kv_heads, tokens, config.head_dim)) for tokens in (4, 20, 16)]
-    bits = compact_set(exact, chain, {id(kv) for kv in chain[1:]})
+    bits = as_bits(compact_set(exact, chain, 2), chain, {id(kv) for kv in chain[1:]})
     first, second = (sampled_positions(bits[id(kv)], kv.tokens) for kv in chain[1:])
     assert first == {3, 17}  # 7 and 21, the preamble's 4 taken off
     assert second == {13, 14, 15}
