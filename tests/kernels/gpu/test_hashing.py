@@ -8,7 +8,7 @@ pytest.importorskip("triton")
 
 import torch
 
-from kernels import gpu
+from kernels import gpu, lsh
 from tests.kernels.gpu.device import there
 
 
@@ -26,6 +26,13 @@ def test_a_code_has_a_bit_for_each_direction(vectors: int, tables: int, bits: in
     got = gpu.hash_codes(there(x), there(directions), tables, bits).cpu().long() & 0xFFFF
     assert torch.equal(got[sure], codes[sure])
     assert sure.float().mean() > 0.99
+
+
+def test_codes_are_those_of_the_reference() -> None:
+    x, hashing = torch.randn(2, 20, 64), lsh.hashing(64, 10, 12, seed=3)
+    sure = expected(x, hashing.directions[None], 12, 10)[1]
+    got = gpu.hash_codes(there(x), there(hashing.directions[None]), 12, 10).cpu().long()
+    assert torch.equal(got[sure], lsh.codes(x, hashing)[sure])
 
 
 def test_heads_may_have_directions_of_their_own() -> None:
