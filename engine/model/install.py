@@ -123,6 +123,7 @@ def _install(
     if license_ is not None:
         shutil.copyfile(license_, folder / LICENSE_FILE)
     build(planned, folder, origin, progress, stop)
+    Models(home).keep_current()
     _publish(folder, home.models / origin.name)
 
 

@@ -176,6 +176,11 @@ class Models:
         self.open(name)
         durable.write_file(self._home.models / CURRENT_FILE, f"{name}\n".encode())
 
+    def keep_current(self) -> None:
+        """Let the model in use stay it, also where it is so only because none was chosen and another will come before it."""
+        if (name := self.current()) is not None:
+            durable.write_file(self._home.models / CURRENT_FILE, f"{name}\n".encode())
+
     def remove(self, name: str) -> None:
         """Delete a model; it vanishes at once, its files after that. Raises LongshelfError("unknown_model")."""
         folder = self._folder(name)

@@ -44,6 +44,12 @@ def test_the_chosen_model_stays_chosen(home: Home, source: Path) -> None:
     assert Models(home).open().name == "b"
 
 
+def test_installing_another_changes_nothing_about_who_answers(home: Home, source: Path) -> None:
+    install_model(home, source, "b")
+    install_model(home, source, "a")
+    assert Models(home).current() == "b"
+
+
 def test_when_the_chosen_one_is_removed_another_serves(home: Home, source: Path) -> None:
     install_model(home, source, "a")
     install_model(home, source, "b")
