@@ -63,6 +63,10 @@ class Projection:
     keys: torch.Tensor
     queries: torch.Tensor
 
+    def to(self, device: torch.device) -> Projection:
+        """The same on a device."""
+        return Projection(self.layout, self.centres.to(device), self.keys.to(device), self.queries.to(device))
+
 
 def groups(tokens: int) -> int:
     """Groups of 16 that so many keys take; the last one is filled up."""

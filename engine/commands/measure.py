@@ -6,10 +6,13 @@ import os
 from argparse import ArgumentParser, Namespace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.commands.session import Session
 from engine.errors import LongshelfError
+
+if TYPE_CHECKING:
+    from engine.evaluation.report import Report
 
 BENCHES = {
     "decode": "beside transformers",
@@ -17,6 +20,9 @@ BENCHES = {
     "library": "picking among 10,000 documents",
     "peers": "beside llama.cpp, which `make peers` installs",
 }
+PART_TOKENS, SHAPE_PART_TOKENS = 7680, 2048
+REPEATS = 5
+
 EVALS = {
     "routing": "is the right part chosen",
     "citations": "is the right passage cited",
@@ -33,7 +39,17 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     bench.add_argument("--stages", action="store_true", help="decode: where the time of our own step goes, without peers")
     bench.add_argument("--mode", metavar="M,M", help="decode: exact,sampled: these modes beside one another, without peers")
     bench.add_argument("--context", metavar="N,N", default="8192", help="decode --mode: tokens of the contexts (default 8192)")
-    bench.add_argument("--part-tokens", type=int, metavar="N", default=7680, help="decode --mode: tokens of the parts (default 7680)")
+    bench.add_argument(
+        "--part-tokens",
+        type=int,
+        metavar="N",
+        help=f"decode --mode: tokens of the parts (default {PART_TOKENS}; of a shape {SHAPE_PART_TOKENS})",
+    )
+    bench.add_argument("--shape", metavar="NAME", help="decode: a model of this shape (llama-3.1-8b, …) with random weights")
+    bench.add_argument("--device", choices=("auto", "cpu", "cuda", "interpret"), help="decode: where the model runs")
+    bench.add_argument(
+        "--kv", choices=("auto", "ram", "device"), default="auto", help="decode --mode: where contexts lie, as far as there is room"
+    )
     bench.add_argument("--gguf", type=Path, metavar="FILE", help="peers: the file that the model was installed from")
     bench.set_defaults(run=_bench)
     evaluate = commands.add_parser(
@@ -59,14 +75,20 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
         from engine.evaluation.library import bench_library
 
         return _said(session, bench_library(session.output.note, options.quick).as_json())
+    if options.name == "decode" and options.shape:
+        return _said(session, _of_shape(options, session).as_json())
     shelf = session.own_engine().shelf
-    model, _ = shelf.model()
+    model, _ = shelf.model(device=options.device)
     note = session.output.note
     if options.name == "decode" and options.mode:
-        from engine.evaluation.contexts import bench_modes
+        from engine.evaluation.contexts import bench_modes, of_model
 
         contexts, modes = _numbers(options.context), _modes(options.mode)
-        report = shelf.model_thread.run(lambda: bench_modes(model, contexts, options.part_tokens, modes, note))
+
+        def bench() -> Report:
+            return bench_modes(of_model(model, contexts, options.part_tokens or PART_TOKENS, modes, options.kv), contexts, modes, note)
+
+        report = shelf.model_thread.run(bench)
     elif options.name == "decode":
         from engine.evaluation.decode import bench_decode
 
@@ -82,6 +104,16 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
 
         report = bench_add(shelf, model, note, options.quick)
     return _said(session, report.as_json())
+
+
+def _of_shape(options: Namespace, session: Session) -> Report:
+    from engine.evaluation.contexts import bench_modes, of_shape
+    from engine.threads import use_threads
+
+    contexts, modes = _numbers(options.context), _modes(options.mode or "exact,sampled")
+    use_threads()
+    subject = of_shape(options.shape, options.device or "auto", contexts, options.part_tokens or SHAPE_PART_TOKENS, options.kv)
+    return bench_modes(subject, contexts, modes, session.output.note, 2 if options.quick else REPEATS)
 
 
 def _numbers(given: str) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from engine.attention.sequence import KV
-from kernels import sketch
+from kernels import gpu, sketch
 from kernels.sketch import Projection
 
 
@@ -19,9 +19,11 @@ class Sketch:
 
 
 def make(kv: KV, projections: Sequence[Projection], before_layer: Callable[[], None] = lambda: None) -> torch.Tensor:
-    """[layers, Hkv, groups, planes, 64] uint8 of a segment's keys; projections: one a layer. before_layer may raise Stopped."""
+    """[layers, Hkv, groups, planes, 64] uint8 of a segment's keys; projections: one a layer, on the device of the keys. before_layer may
+    raise Stopped."""
     layers = []
     for layer, projection in enumerate(projections):
         before_layer()
-        layers.append(sketch.build(kv.key(layer), projection))
+        key = kv.key(layer)
+        layers.append(gpu.build_sketch(key, projection) if key.is_cuda else sketch.build(key, projection))
     return torch.stack(layers)

@@ -1,4 +1,4 @@
-"""`eval` on the command line: one object of rows and figures, and what it refuses."""
+"""`eval` and `bench` on the command line: one object of rows and figures, and what they refuse."""
 
 from __future__ import annotations
 
@@ -48,3 +48,17 @@ def test_quick_is_refused_with_the_reason(longshelf: Longshelf, corpus_folder: P
 
 def test_a_folder_without_questions_is_refused(longshelf: Longshelf, tmp_path: Path) -> None:
     assert longshelf("eval", "qa", "--corpus", tmp_path, "--json").json["error"]["kind"] == "not_found"
+
+
+def test_a_shape_is_timed_without_a_model(longshelf: Longshelf) -> None:
+    done = longshelf("bench", "decode", "--shape", "tiny", "--context", 600, "--part-tokens", 200, "--device", "cpu", "--quick", "--json")
+    assert done.status == 0, done.err
+    assert done.json["settings"]["modes"] == ["exact", "sampled"]
+    assert done.json["figures"]["exact_ms_1k"] > 0
+
+
+def test_modes_of_the_installed_model_are_timed_behind_contexts(longshelf: Longshelf) -> None:
+    done = longshelf("bench", "decode", "--mode", "exact,sampled", "--context", 2500, "--part-tokens", 1000, "--json")
+    assert done.status == 0, done.err
+    assert done.json["figures"]["sampled_vs_exact_2k"] > 0
+    assert (done.json["settings"]["model"], done.json["settings"]["device"]) == ("tiny", "cpu")
