@@ -88,10 +88,10 @@ def attend(
     logits, values, read = [], [], torch.zeros(rows, kv_heads, 2, dtype=torch.int32)
     for block in whole:
         hidden = torch.arange(block.position, block.position + block.k.shape[1]) > positions[:, None]
-        logits.append(_logits(grouped, block.k, scale, softcap).masked_fill(hidden[:, None, None], -torch.inf))
+        logits.append(logits_of(grouped, block.k, scale, softcap).masked_fill(hidden[:, None, None], -torch.inf))
         values.append(block.v)
     for each, added in zip(sketched, chosen, strict=True):
-        logits.append(_logits(grouped, each.block.k, scale, softcap) + added.to(q.dtype))
+        logits.append(logits_of(grouped, each.block.k, scale, softcap) + added.to(q.dtype))
         values.append(each.block.v)
         used = added > -torch.inf
         read[..., 0] += used.any(2).sum(-1)
@@ -167,7 +167,7 @@ def _mix(x: torch.Tensor) -> torch.Tensor:
     return x ^ (x >> 16)
 
 
-def _logits(q: torch.Tensor, k: torch.Tensor, scale: float, softcap: float) -> torch.Tensor:
+def logits_of(q: torch.Tensor, k: torch.Tensor, scale: float, softcap: float) -> torch.Tensor:
     logits = torch.einsum("nhgd,htd->nhgt", q, k.to(q.dtype)) * scale
     return softcap * torch.tanh(logits / softcap) if softcap else logits
 

@@ -9,6 +9,7 @@
 #define LONGSHELF_DECLARE(isa)           \
   void attend_##isa(const LsAttend*);    \
   void sampled_##isa(const LsSampled*);  \
+  void budgeted_##isa(const LsBudgeted*);\
   void gather_##isa(const LsGather*);    \
   void lsh_##isa(const LsLsh*);          \
   void lsh_build_##isa(const LsLshBuild*); \
@@ -34,6 +35,7 @@ struct Isa {
   bool runs;
   AttendFunction attend;
   SampledFunction sampled;
+  BudgetedFunction budgeted;
   GatherFunction gather;
   LshFunction lsh;
   LshBuildFunction lsh_build;
@@ -48,8 +50,8 @@ struct Isa {
 };
 
 #define LONGSHELF_ISA_ROW(isa, runs) \
-  {#isa, runs, attend_##isa, sampled_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, many_##isa, before_##isa, after_##isa, \
-   unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
+  {#isa, runs, attend_##isa, sampled_##isa, budgeted_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, many_##isa, before_##isa, \
+   after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
@@ -86,7 +88,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 9; }
+int ls_abi(void) { return 10; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -116,6 +118,7 @@ void ls_sampled(const LsSampled* call) { current()->sampled(call); }
 void ls_gather(const LsGather* call) { current()->gather(call); }
 void ls_lsh(const LsLsh* call) { current()->lsh(call); }
 void ls_lsh_build(const LsLshBuild* call) { current()->lsh_build(call); }
+void ls_budgeted(const LsBudgeted* call) { current()->budgeted(call); }
 void ls_linear(const LsLinear* call) { current()->linear(call); }
 void ls_many(const LsMany* call) { current()->many(call); }
 void ls_before(const LsBefore* call) { current()->before(call); }

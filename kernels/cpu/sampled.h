@@ -23,6 +23,15 @@ struct LsSampled {
   int32_t block_count, fours, twos, ones;
   uint32_t seed;  // of this layer
 };
+
+// A draw that keeps a promise; `kernels/budgets.py` says what it means. The call's budgets are those of the pilot; without them its
+// thresholds are given.
+struct LsBudgeted {
+  LsSampled draw;
+  float tolerance, most, everything;
+  uint32_t seed;  // of the pilot
+};
 }
 
 typedef void (*SampledFunction)(const LsSampled*);
+typedef void (*BudgetedFunction)(const LsBudgeted*);

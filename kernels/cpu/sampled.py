@@ -1,4 +1,4 @@
-"""Sampled attention on the CPU; its meaning is `kernels.sampling.attend`."""
+"""Sampled attention on the CPU; its meaning is `kernels.sampling.attend`, and `kernels.budgets.attend_within`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ctypes
 
 import torch
 
+from kernels import budgets as planning
 from kernels import sampling
+from kernels.budgets import PILOT, Promise
 from kernels.cpu.attention import AttendCall, BlockList, BlockStruct, block_struct
 from kernels.cpu.library import library
 from kernels.sampling import Drawn, SketchedBlock
@@ -35,6 +37,16 @@ class _Sampled(ctypes.Structure):
         ("fours", ctypes.c_int32),
         ("twos", ctypes.c_int32),
         ("ones", ctypes.c_int32),
+        ("seed", ctypes.c_uint32),
+    ]
+
+
+class _Budgeted(ctypes.Structure):
+    _fields_ = [
+        ("draw", _Sampled),
+        ("tolerance", ctypes.c_float),
+        ("most", ctypes.c_float),
+        ("everything", ctypes.c_float),
         ("seed", ctypes.c_uint32),
     ]
 
@@ -101,19 +113,70 @@ def attend(
     softcap: float = 0.0,
 ) -> Drawn:
     """As `sampling.attend`; q [N, Hq, D] float32 contiguous, positions [N] int32, budgets [N, Hq] float32 contiguous."""
-    native = library()
-    rows, heads, dim = q.shape
-    kv_heads = projection.centres.shape[0]
-    if native is None or dim % 16 or dim > 256 or heads > 8 * kv_heads or projection.layout.coordinates > 256:
+    native = _native(q, projection)
+    if native is None:
         return sampling.attend(q, positions, whole.blocks, sketched.blocks, projection, budgets, seed, scale, softcap)
-    out, lse, thresholds = torch.empty_like(q), torch.empty(rows, heads), torch.empty(rows, heads)
-    read = torch.empty(rows, kv_heads, 2, dtype=torch.int32)
-    call = sketched.call(whole, projection)
-    dense = call.dense
-    dense.q, dense.positions, dense.out, dense.lse = q.data_ptr(), positions.data_ptr(), out.data_ptr(), lse.data_ptr()
-    dense.rows, dense.heads, dense.threads = rows, heads, torch.get_num_threads()
-    dense.scale, dense.softcap = scale, softcap
-    call.budgets, call.thresholds, call.read = budgets.data_ptr(), thresholds.data_ptr(), read.data_ptr()
-    call.seed = seed & 0xFFFFFFFF
+    call, drawn = sketched.call(whole, projection), _room(q, projection)
+    _fill(call, q, positions, budgets, seed, scale, softcap, drawn)
     native.ls_sampled(ctypes.byref(call))
-    return Drawn(out, lse, thresholds, read)
+    return drawn
+
+
+def attend_within(
+    promise: Promise,
+    q: torch.Tensor,
+    positions: torch.Tensor,
+    whole: BlockList,
+    sketched: SketchedList,
+    projection: Projection,
+    budgets: torch.Tensor,
+    seed: int,
+    scale: float,
+    softcap: float = 0.0,
+    thresholds: torch.Tensor | None = None,
+) -> Drawn:
+    """As `budgets.attend_within`; tensors as for `attend`."""
+    native = _native(q, projection)
+    if native is None:
+        return planning.attend_within(
+            promise, q, positions, whole.blocks, sketched.blocks, projection, budgets, seed, scale, softcap, thresholds
+        )
+    call, drawn = sketched.call(whole, projection), _room(q, projection)
+    _fill(call, q, positions, budgets, seed, scale, softcap, drawn)
+    if thresholds is not None:
+        drawn.thresholds.copy_(thresholds)
+        call.budgets = None
+    of_pilot = (seed ^ PILOT) & 0xFFFFFFFF
+    native.ls_budgeted(ctypes.byref(_Budgeted(call, promise.tolerance, promise.most, promise.everything, of_pilot)))
+    return drawn
+
+
+def _native(q: torch.Tensor, projection: Projection) -> ctypes.CDLL | None:
+    """The library, where it can do this."""
+    _, heads, dim = q.shape
+    few = heads <= 8 * projection.centres.shape[0] and projection.layout.coordinates <= 256
+    return library() if dim % 16 == 0 and dim <= 256 and few else None
+
+
+def _room(q: torch.Tensor, projection: Projection) -> Drawn:
+    rows, heads, _ = q.shape
+    read = torch.empty(rows, projection.centres.shape[0], 2, dtype=torch.int32)
+    return Drawn(torch.empty_like(q), torch.empty(rows, heads), torch.empty(rows, heads), read)
+
+
+def _fill(
+    call: _Sampled,
+    q: torch.Tensor,
+    positions: torch.Tensor,
+    budgets: torch.Tensor,
+    seed: int,
+    scale: float,
+    softcap: float,
+    into: Drawn,
+) -> None:
+    dense = call.dense
+    dense.q, dense.positions, dense.out, dense.lse = q.data_ptr(), positions.data_ptr(), into.out.data_ptr(), into.lse.data_ptr()
+    dense.rows, dense.heads, dense.threads = q.shape[0], q.shape[1], torch.get_num_threads()
+    dense.scale, dense.softcap = scale, softcap
+    call.budgets, call.thresholds, call.read = budgets.data_ptr(), into.thresholds.data_ptr(), into.read.data_ptr()
+    call.seed = seed & 0xFFFFFFFF

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from kernels import cpu, sampling, sketch
+from kernels import budgets, cpu, sampling, sketch
+from kernels.budgets import Promise
 from kernels.cpu import sampled
 from kernels.reference import Block
 from kernels.sampling import Drawn, SketchedBlock
@@ -69,6 +70,15 @@ class SampledCase:
         return sampling.attend(
             q, self.positions, self.whole, self.sketched, self.projection, self.budgets, self.seed, self.scale, self.softcap, thresholds
         )
+
+    def within(self, promise: Promise, thresholds: torch.Tensor | None = None) -> Drawn:
+        whole, sketched = cpu.BlockList(self.whole), sampled.SketchedList(self.sketched)
+        by = self.budgets, self.seed, self.scale, self.softcap, thresholds
+        return sampled.attend_within(promise, self.q, self.positions, whole, sketched, self.projection, *by)
+
+    def reference_within(self, promise: Promise, thresholds: torch.Tensor | None = None) -> Drawn:
+        by = self.budgets, self.seed, self.scale, self.softcap, thresholds
+        return budgets.attend_within(promise, self.q.double(), self.positions, self.whole, self.sketched, self.projection, *by)
 
     def everything(self) -> Drawn:
         """With every key certain, in float64."""
