@@ -53,6 +53,16 @@ def _sampling(params: dict[str, Any]) -> Sampling:
     )
 
 
+def _mode(params: dict[str, Any]) -> Mode:
+    budget, epsilon = params.get("budget"), params.get("epsilon")
+    return Mode(
+        params.get("mode") or "exact",
+        1.0 if budget is None else float(budget),
+        params.get("selector") or SKETCH,
+        None if epsilon is None else float(epsilon),
+    )
+
+
 class Question:
     """One question under way, from its checking to its saved answer. Raises LongshelfError("usage") for what can't be asked."""
 
@@ -63,8 +73,7 @@ class Question:
         if not self.question:
             raise LongshelfError("usage", "The question is empty.", "Ask something.")
         self.sampling = _sampling(params)
-        budget = params.get("budget")
-        self.mode = Mode(params.get("mode") or "exact", 1.0 if budget is None else float(budget), params.get("selector") or SKETCH)
+        self.mode = _mode(params)
         self.max_tokens = int(params["max_tokens"]) if params.get("max_tokens") is not None else MAX_TOKENS
         if self.max_tokens < 1:
             raise LongshelfError("usage", f"--max-tokens is {self.max_tokens}; it is at least 1.")
@@ -216,6 +225,8 @@ class Question:
             "keys_read_fraction": _mean([each.keys_read_fraction for each in sampled], 1.0),
             "rows_read_fraction": _mean([each.rows_read_fraction for each in sampled], 1.0),
             "error_measured": _error(sampled),
+            **self.mode.promised,
+            "eps_violation_rate": _broken(sampled),
             "citations": [citation_json(citation) for citation in citations],
         }
 
@@ -224,6 +235,12 @@ def _error(sampled: Sequence[Estimated]) -> float | None:
     """None where nothing was measured: it was stopped before the first token that is."""
     measured = [each.error_measured for each in sampled if each.error_measured is not None]
     return _mean(measured, 0.0) if measured or not sampled else None
+
+
+def _broken(sampled: Sequence[Estimated]) -> float | None:
+    """None where nothing was promised, or nothing measured."""
+    rates = [each.violation_rate for each in sampled if each.violation_rate is not None]
+    return _mean(rates, 0.0) if rates else None
 
 
 def _mean(values: Sequence[float], without: float) -> float:

@@ -3,7 +3,8 @@
 Sampled: the question is read exactly, which also tells the compact set, the positions that it attended to most. They are read
 at every token, and of all others a sample. How many keys an estimate takes for a given error doesn't grow with the chain, so
 their number is fixed; a budget, a share of the bytes of exact reading, sketches included, may allow fewer. Hash tables draw what
-meets the question in two of them instead, be it many or few.
+meets the question in two of them instead, be it many or few. With an epsilon each head draws as many as keep its error below that share
+of what it is to give, but for a share DELTA of all: see `kernels.budgets`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import torch
 
 from engine.answering.citations import middle_layers
 from engine.answering.selectors import LSH, SKETCH, Chosen, named
+from engine.attention.estimated import AUDIT_EVERY
 from engine.attention.placed import Placed
 from engine.attention.placed_sampled import PlacedSampled
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
 from engine.errors import LongshelfError
 from engine.library.figures import JOINED, ON_DEVICE, SHORT
 from engine.model.config import ModelConfig
+from kernels.budgets import Promise
 
 if TYPE_CHECKING:
     from engine.attention.estimated import Estimated
@@ -38,6 +41,15 @@ MODES = ("exact", "sampled")
 KEYS = 256
 """Keys that a query head draws, on the average."""
 
+PILOT_KEYS = 64
+"""Keys that a query head draws to tell how many it needs, where an error is promised; it needs no fewer."""
+
+DELTA = 0.1
+"""The promise may be broken for so many of the layers, heads and tokens."""
+
+DEAR = 0.5
+"""Share of a chain's keys beyond which a head reads all rather than draw so many."""
+
 COMPACT = 256
 """Positions of the compact set, for each layer and KV head."""
 
@@ -50,12 +62,13 @@ QUESTION = 1
 
 @dataclass(frozen=True)
 class Mode:
-    """name: one of MODES. selector: what draws the keys of sampled answers, see `selectors`. Raises LongshelfError("usage") for what is
-    none, a budget that is no share, and what doesn't go together."""
+    """name: one of MODES. selector: what draws the keys of sampled answers, see `selectors`. epsilon: the error promised, if
+    one is. Raises LongshelfError("usage") for what is none, a budget or an epsilon that is no share, and what doesn't go together."""
 
     name: str = "exact"
     budget: float = 1.0
     selector: str = SKETCH
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         if self.name not in MODES:
@@ -70,6 +83,25 @@ class Mode:
                 "--budget says how many keys sketches draw; hash tables draw what meets the question in two of them.",
                 f"Leave --budget out; {LSH}:11,150, say, draws fewer keys than {LSH}.",
             )
+
+        self._check_promise()
+
+    def _check_promise(self) -> None:
+        if self.epsilon is None:
+            return
+        if not 0 < self.epsilon < 1:
+            raise LongshelfError("usage", f"--epsilon is {self.epsilon:g}; it is a share, above 0 and below 1.")
+        if self.name != "sampled":
+            message = f"--epsilon promises an error of sampled answers; the mode is {self.name}."
+            raise LongshelfError("usage", message, "Add --mode sampled, or leave --epsilon out.")
+        if self.tables:
+            message = "--epsilon says how many keys sketches draw; hash tables draw what meets the question in two of them."
+            raise LongshelfError("usage", message, f"Leave --selector {LSH} out.")
+
+    @property
+    def promised(self) -> dict[str, float | None]:
+        """What an answer says was promised."""
+        return {"epsilon": self.epsilon, "delta": None if self.epsilon is None else DELTA}
 
     @property
     def tables(self) -> Chosen | None:
@@ -137,7 +169,7 @@ class Decoding:
             self._preparing(None)
         made = projections.of(self._model, self._before_layer)
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
-        return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed, dense)
+        return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed, dense, self._mode.epsilon)
 
     def _hashed(self, segments: Sequence[Segment]) -> Estimated:
         from engine.attention.hashed import Hashed
@@ -166,15 +198,23 @@ def sampled_behind(
     budget: float,
     seed: int,
     dense: Collection[int] = (),
+    epsilon: float | None = None,
+    audit_every: int = AUDIT_EVERY,
 ) -> Sampled:
     """What samples a chain whose question `exact` has read, watching all layers. sketches: of its segments, by id; dense: layers that
     are read whole."""
-    afforded = Afforded.within(budget, exact.config, projections[0].layout.bytes_per_key, sum(kv.tokens for kv in chain))
+    tokens = sum(kv.tokens for kv in chain)
+    afforded = Afforded.within(budget, exact.config, projections[0].layout.bytes_per_key, tokens)
     certain = as_bits(compact_set(exact, chain, afforded.compact), chain, sketches)
-    keys = KEYS if budget >= 1 else min(KEYS, afforded.keys)
+    keys, promise = KEYS if epsilon is None else PILOT_KEYS, None
+    if epsilon is not None and budget >= 1:
+        promise = Promise(epsilon, DELTA, everything=DEAR * tokens)
+    elif epsilon is not None:
+        promise = Promise(epsilon, DELTA, most=max(1.0, afforded.keys - keys))
+    drawn = keys if budget >= 1 else min(keys, afforded.keys)
     if isinstance(exact, Placed):
-        return PlacedSampled(exact, projections, sketches, keys, seed, certain, dense)
-    return Sampled(exact, projections, sketches, keys, seed, certain, dense)
+        return PlacedSampled(exact, projections, sketches, drawn, seed, certain, dense, audit_every, promise)
+    return Sampled(exact, projections, sketches, drawn, seed, certain, dense, audit_every, promise)
 
 
 @dataclass(frozen=True)

@@ -20,17 +20,21 @@ AUDIT_EVERY = 32
 
 class Estimated(ABC):
     """exact: reads what is not estimated. dense: layers that are read whole. audit_every: see AUDIT_EVERY; 0 for never.
+    epsilon: the error that is promised, if one is.
 
     Counts `bytes_read` (keys, values, and what choosing them reads); `keys_read_fraction` and `rows_read_fraction` are shares of what
     exact reading takes (keys of query heads; rows of KV heads); `error_measured` is the mean over audits, layers and heads of
-    |estimated - exact| / |exact|, None before the first.
+    |estimated - exact| / |exact|, and `violation_rate` the share of those above epsilon; None before the first.
     """
 
-    def __init__(self, exact: Exact, dense: Collection[int] = (), audit_every: int = AUDIT_EVERY) -> None:
+    def __init__(
+        self, exact: Exact, dense: Collection[int] = (), audit_every: int = AUDIT_EVERY, epsilon: float | None = None
+    ) -> None:
         self.config = config = exact.config
         self.exact = exact
         self._dense = {*dense, *(layer for layer in range(config.layers) if config.window_of(layer))}
         self._audit_every, self._steps, self._errors = audit_every, 0, [0.0, 0]
+        self._epsilon, self._violations = epsilon, 0
         self._seen = self._whole = 0  # positions that rows saw, and those of them that were read whole, summed over layers
         self._bytes = 0
         self._row_bytes = 0  # of a key and its value, once something was estimated
@@ -53,6 +57,10 @@ class Estimated(ABC):
     @property
     def error_measured(self) -> float | None:
         return self._errors[0] / self._errors[1] if self._errors[1] else None
+
+    @property
+    def violation_rate(self) -> float | None:
+        return None if self._epsilon is None or not self._errors[1] else self._violations / self._errors[1]
 
     @property
     def keys_read_fraction(self) -> float:
@@ -88,6 +96,7 @@ class Estimated(ABC):
             exact = self.exact.attend(layer, q, k, v, rows)
             off = (self._estimate(layer, q, rows)[0] - exact).norm(dim=-1) / exact.norm(dim=-1).clamp_min(1e-30)
             self._errors = [self._errors[0] + float(off.sum()), self._errors[1] + off.numel()]
+            self._violations += 0 if self._epsilon is None else int((off > self._epsilon).sum())
             return exact
         self.exact.write(layer, k, v, rows)
         out, read = self._estimate(layer, q, rows)

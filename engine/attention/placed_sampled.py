@@ -15,13 +15,14 @@ from engine.attention.estimated import AUDIT_EVERY
 from engine.attention.placed import Placed
 from engine.attention.sampled import Sampled, Sketched
 from engine.attention.sequence import Rows, Stretch
+from kernels.budgets import Promise
 from kernels.cpu import FEW
 from kernels.sampling import Drawn
 from kernels.sketch import Projection
 
 
 class PlacedSampled(Sampled):
-    """As `Sampled`; q, k, v and what it gives lie on the device of `placed`."""
+    """As `Sampled`; q, k, v and what it gives lie on the device of `placed`. What is promised is promised of what memory gives."""
 
     def __init__(
         self,
@@ -33,8 +34,9 @@ class PlacedSampled(Sampled):
         certain: Mapping[int, torch.Tensor] | None = None,
         dense: Collection[int] = (),
         audit_every: int = AUDIT_EVERY,
+        promise: Promise | None = None,
     ) -> None:
-        super().__init__(placed, projections, sketches, keys, seed, certain, dense, audit_every)
+        super().__init__(placed, projections, sketches, keys, seed, certain, dense, audit_every, promise)
         self._placed = placed
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:

@@ -13,6 +13,7 @@ from engine.attention.estimated import AUDIT_EVERY, Estimated
 from engine.attention.exact import Exact
 from engine.attention.sequence import Rows, Stretch
 from kernels import cpu
+from kernels.budgets import Promise
 from kernels.cpu import sampled
 from kernels.sampling import SAMPLE, Drawn, SketchedBlock, seed_of
 from kernels.sketch import GROUP, Projection
@@ -33,7 +34,7 @@ class Sketched(Protocol):
 
 
 class Sampled(Estimated):
-    """Draws about `keys` keys of the sketched segments for each row and query head.
+    """Draws about `keys` keys of the sketched segments for each row and query head; with a promise, to tell how many keep it.
 
     sketches: of segments, by id of the segment. certain: by id of the segment, [layers, Hkv, groups of 16] int16, a bit for each key
     that is always read. See `Estimated` for the rest.
@@ -49,8 +50,10 @@ class Sampled(Estimated):
         certain: Mapping[int, torch.Tensor] | None = None,
         dense: Collection[int] = (),
         audit_every: int = AUDIT_EVERY,
+        promise: Promise | None = None,
     ) -> None:
-        super().__init__(exact, dense, audit_every)
+        super().__init__(exact, dense, audit_every, promise.epsilon if promise else None)
+        self._promise = promise
         self._projections, self._sketches, self._keys = projections, sketches, float(keys)
         self._seeds = [seed_of(seed, layer) for layer in range(exact.config.layers)]
         self._certain = certain or {}
@@ -71,6 +74,8 @@ class Sampled(Estimated):
         if self._budgets.shape != q.shape[:2]:
             self._budgets = torch.full(q.shape[:2], self._keys)
         by = self._projections[layer], self._budgets, self._seeds[layer], self.config.scale, self.config.attention_softcap
+        if self._promise:
+            return sampled.attend_within(self._promise, q, rows.positions, whole, drawn_from, *by)
         return sampled.attend(q, rows.positions, whole, drawn_from, *by)
 
     def _drawn_from(self, layer: int) -> int:

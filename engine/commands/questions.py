@@ -41,6 +41,7 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
         metavar="sketch|lsh[:K,L]",
         help="sampled: what draws keys, sketches of them (default) or L hash tables of K bits, as in MagicPIG (default 10,150)",
     )
+    ask.add_argument("--epsilon", type=float, metavar="E", help="sampled: read as much as keeps nine in ten errors below this share")
     ask.add_argument("--max-tokens", type=int, metavar="N", help="longest answer, in tokens (default 256)")
     ask.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: always the likeliest token (default)")
     ask.add_argument("--top-p", type=float, metavar="P", help="draw from the likeliest tokens that make up P")
@@ -69,6 +70,7 @@ def _ask(options: Namespace, session: Session) -> dict[str, Any]:
         "mode": options.mode,
         "budget": options.budget,
         "selector": options.selector,
+        "epsilon": options.epsilon,
         "max_tokens": options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,

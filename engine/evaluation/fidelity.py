@@ -21,6 +21,7 @@ from engine.errors import LongshelfError
 from engine.evaluation import cases
 from engine.evaluation.behind import Behind, Compared, Way
 from engine.evaluation.cases import DOCUMENT, Case
+from engine.evaluation.epsilon import promises
 from engine.evaluation.forced import Stage
 from engine.evaluation.report import Report
 from engine.model.loaded import LoadedModel
@@ -38,6 +39,9 @@ ROOM = 512
 """Tokens that a question and its answer may take of the window."""
 FLOOR = 2
 """Documents that are read once more on another number of threads."""
+EPSILONS = (0.1, 0.2, 0.4)
+PROMISED = 32
+"""Tokens of an answer with a promised error."""
 YARDSTICKS = ("top_k", "oracle", "quest", "sign_256", "random_4_bit")
 
 _T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
@@ -48,6 +52,9 @@ def eval_fidelity(model: LoadedModel, folder: Path, most_tokens: int | None, rep
     """Figures overlap, agreement, gold_loss, bytes_read, rows_read: the default with the question sampled too, at a fifth of the bytes
     behind the longer texts; floor_…: exact against exact on another number of threads; aggregation_minus_topk: the lower end of the
     paired 95 % interval of the overlap on frequent words, less that of exact top-k whose choice reads nothing.
+
+    eps_violation_rate: how often an error promised by `ask --epsilon` was broken, the worst of three epsilons, by so many
+    (eps_violation_n) of layer, head and token; see `epsilon`.
 
     …_question_exact: the other protocol; …_10, …_30: other budgets, in percent; …_2k: behind the shorter texts; others end in the name of
     the selector. Raises LongshelfError as `cases.load` does.
@@ -70,6 +77,8 @@ def eval_fidelity(model: LoadedModel, folder: Path, most_tokens: int | None, rep
                 _add(report, case, length, way, behind.compared(way))
             if length == tokens and case.kind == DOCUMENT and number <= FLOOR:
                 _add_floor(report, model, behind, length)
+                for kept in promises(behind.stage, case.prompt, EPSILONS, PROMISED, made):
+                    report.add(kind=case.kind, source=case.source, tokens=length, selector="promise", **kept.as_row())
     _summarise(report, tokens)
 
 
@@ -138,7 +147,7 @@ def _summarise(report: Report, tokens: int) -> None:
     for name in ("overlap", "agreement"):
         if (value := mean(name, selector="exact")) is not None:
             report.figures[f"floor_{name}"] = value
-    report.figures |= _aggregation(report.rows, tokens)
+    report.figures |= _aggregation(report.rows, tokens) | _promised(report.rows)
 
 
 def _aggregation(rows: Sequence[dict[str, Any]], tokens: int) -> dict[str, float]:
@@ -153,3 +162,17 @@ def _aggregation(rows: Sequence[dict[str, Any]], tokens: int) -> dict[str, float
         return {}
     mean, spread = statistics.fmean(gains), statistics.stdev(gains) / math.sqrt(len(gains))
     return {"aggregation_minus_topk": mean - _T[len(gains)] * spread, "aggregation_minus_topk_mean": mean}
+
+
+def _promised(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """For each epsilon the share of errors above it and of bytes read; the worst of the former beside what chance allows."""
+    figures: dict[str, float] = {}
+    for epsilon in EPSILONS:
+        of = [row for row in rows if row.get("epsilon") == epsilon]
+        if of:
+            n, name = sum(row["n"] for row in of), f"{epsilon:.0%}".replace("%", "")
+            figures[f"eps_violation_rate_{name}"] = sum(row["eps_violation_rate"] * row["n"] for row in of) / n
+            figures[f"bytes_read_eps_{name}"] = statistics.fmean(row["bytes_read"] for row in of)
+            figures |= {"eps_violation_n": n, "eps_violation_sigma": (of[0]["delta"] * (1 - of[0]["delta"]) / n) ** 0.5}
+    rates = [value for name, value in figures.items() if name.startswith("eps_violation_rate_")]
+    return figures | ({"eps_violation_rate": max(rates)} if rates else {})

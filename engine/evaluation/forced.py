@@ -67,21 +67,19 @@ class Stage:
 class Beside:
     """Reads as `inner` does, and measures how far from exact each layer's output is, given the same queries.
 
-    errors: [layers], the sum over rows and heads of |inner - exact| / |exact|; count: rows times heads.
+    errors: of each layer, [rows, heads] a call: |inner - exact| / |exact|.
     """
 
     def __init__(self, inner: Attention, exact: Exact) -> None:
         self._inner, self._exact = inner, exact
-        self.errors, self.count = torch.zeros(exact.config.layers), 0
+        self.errors: list[list[torch.Tensor]] = [[] for _ in range(exact.config.layers)]
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
         """See `engine.attention.sequence.Attention`."""
         wanted = self._exact.attend(layer, q, k, v, rows).clone()
         out = self._inner.attend(layer, q, k, v, rows)
-        off = (out - wanted).norm(dim=-1) / wanted.norm(dim=-1).clamp_min(1e-30)
-        self.errors[layer] += float(off.sum())
-        self.count += off.numel() if layer == 0 else 0
+        self.errors[layer].append((out - wanted).norm(dim=-1) / wanted.norm(dim=-1).clamp_min(1e-30))
         return out
 
     def means(self) -> list[float]:
-        return [round(float(error) / max(1, self.count), 4) for error in self.errors]
+        return [round(float(torch.cat(errors).mean()), 4) if errors else 0.0 for errors in self.errors]

@@ -23,7 +23,8 @@ def how_read(figures: Mapping[str, Any]) -> str:
     error = figures.get("error_measured")
     if figures.get("mode") == "sampled" and error is not None:
         read = share(float(figures.get("rows_read_fraction") or 0.0))
-        return f"read {read} of the memory for each word, measured error {share(float(error))}"
+        promised = f", at most {share(float(epsilon))} promised for nine in ten" if (epsilon := figures.get("epsilon")) else ""
+        return f"read {read} of the memory for each word, measured error {share(float(error))}{promised}"
     if "sampled" in (figures.get("mode"), figures.get("mode_asked")):
         return "read exactly" + _BECAUSE.get(str(figures.get("exact_because")), "")
     return ""

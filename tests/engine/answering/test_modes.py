@@ -154,7 +154,39 @@ def test_a_smaller_budget_reads_less(tiny_shelf: Shelf, document: str) -> None:
     assert narrow["keys_read_fraction"] < wide["keys_read_fraction"]
 
 
-@pytest.mark.parametrize("wrong", [lambda: Mode("guessed"), lambda: Mode("sampled", 0.0), lambda: Mode("sampled", 1.5)])
+def test_a_promise_is_told_with_how_often_it_was_broken(tiny_shelf: Shelf, document: str) -> None:
+    result = ask(tiny_shelf, document, mode="sampled", seed=1, epsilon=0.3)
+    assert (result["epsilon"], result["delta"]) == (0.3, 0.1)
+    assert 0 <= result["eps_violation_rate"] <= 1
+    without = ask(tiny_shelf, document, mode="sampled", seed=1)
+    assert (without["epsilon"], without["delta"], without["eps_violation_rate"]) == (None, None, None)
+
+
+def test_where_a_promise_takes_too_many_keys_all_are_read(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "DEAR", 0.0)
+    result = ask(tiny_shelf, document, mode="sampled", epsilon=0.3)
+    assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
+    assert (result["eps_violation_rate"], result["error_measured"]) == (0, pytest.approx(0, abs=1e-3))
+
+
+def test_a_budget_caps_what_a_promise_takes(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modes, "DEAR", 0.0)
+    free, capped = (ask(tiny_shelf, document, mode="sampled", epsilon=0.3, budget=budget) for budget in (1.0, 0.3))
+    assert capped["keys_read_fraction"] < 0.5 < free["keys_read_fraction"]
+
+
+WRONG = {
+    "no mode": lambda: Mode("guessed"),
+    "budget 0": lambda: Mode("sampled", 0.0),
+    "budget 1.5": lambda: Mode("sampled", 1.5),
+    "epsilon 0": lambda: Mode("sampled", epsilon=0.0),
+    "epsilon 1": lambda: Mode("sampled", epsilon=1.0),
+    "epsilon without sampling": lambda: Mode("exact", epsilon=0.2),
+    "epsilon of hash tables": lambda: Mode("sampled", selector="lsh", epsilon=0.2),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_what_is_no_mode_or_no_share_is_wrong_usage(wrong: Callable[[], Mode]) -> None:
     with pytest.raises(LongshelfError) as error:
         wrong()

@@ -11,6 +11,7 @@ from engine.attention.sampled import Sampled, certain_bits
 from engine.attention.sequence import Rows
 from engine.retrieval.sketches import Sketch
 from kernels import sketch
+from kernels.budgets import Promise
 from kernels.sketch import Layout, Projection
 from tests.engine.attention.test_exact import CONFIG, DIM, HEADS, KV_HEADS, LAYERS, SLIDING, TOKEN_BYTES, Step, segment, sequence
 
@@ -69,6 +70,31 @@ def test_without_an_audit_no_error_is_told() -> None:
     attention = sampling(40)
     both(attention, 2)
     assert attention.error_measured is None
+
+
+def test_a_smaller_error_promised_reads_more_and_errs_less() -> None:
+    loose, tight = (sampling(20, audit_every=1, promise=Promise(epsilon, 0.1)) for epsilon in (0.8, 0.05))
+    for attention in (loose, tight):
+        both(attention, 10)
+    assert tight.error_measured < loose.error_measured / 2  # type: ignore[operator]
+    loose, tight = (sampling(20, promise=Promise(epsilon, 0.1)) for epsilon in (0.8, 0.05))
+    for attention in (loose, tight):
+        both(attention, 2)
+    assert tight.keys_read_fraction > 1.5 * loose.keys_read_fraction
+
+
+def test_a_promise_is_broken_no_more_often_than_it_may() -> None:
+    attention = sampling(20, audit_every=1, promise=Promise(0.1, 0.1))
+    both(attention, 20)
+    n = 20 * LAYERS * HEADS
+    assert attention.violation_rate is not None
+    assert attention.violation_rate <= 0.1 + 2 * (0.09 / n) ** 0.5
+
+
+def test_without_a_promise_nothing_is_broken() -> None:
+    attention = sampling(40, audit_every=1)
+    both(attention, 2)
+    assert attention.violation_rate is None
 
 
 def test_layers_kept_dense_and_sliding_ones_are_read_exactly() -> None:

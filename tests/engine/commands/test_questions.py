@@ -143,3 +143,10 @@ def test_a_question_longer_than_the_window_is_refused_with_numbers(shelf: Longsh
 def test_parts_that_were_joined_are_said_to_be_an_approximation(shelf: Longshelf) -> None:
     done = shelf("ask", "book", "Who keeps lamp 2.3?", "--parts", "1,2", *SHORT)
     assert "read 2 of 2 parts joined without reading them together (approximate)" in done.out
+
+
+def test_a_promised_error_needs_sampling_and_a_share(shelf: Longshelf) -> None:
+    for options in (("--epsilon", 0.2), ("--mode", "sampled", "--epsilon", 1.5)):
+        done = shelf("ask", "book", "Who keeps lamp 2.3?", *options, "--json")
+        assert done.status == 2
+        assert "--epsilon" in done.json["error"]["message"]

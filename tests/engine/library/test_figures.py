@@ -9,6 +9,10 @@ from engine.library.figures import how_read, share
 SAMPLED = {"mode": "sampled", "mode_asked": "sampled", "rows_read_fraction": 0.123, "error_measured": 0.0617}
 
 
+def test_a_promised_error_is_told_beside_the_measured_one() -> None:
+    assert how_read(SAMPLED | {"epsilon": 0.2}).endswith("measured error 6.2 %, at most 20 % promised for nine in ten")
+
+
 def test_a_sampled_answer_says_what_was_read_and_the_error() -> None:
     assert how_read(SAMPLED) == "read 12 % of the memory for each word, measured error 6.2 %"
 
