@@ -18,6 +18,7 @@ from engine.evaluation.forced import Beside, Stage
 from engine.retrieval import sketches
 from engine.retrieval.candidates import Candidates
 from engine.retrieval.guesses import Rotated
+from engine.retrieval.lsh import Lsh
 from engine.retrieval.oracle import Oracle
 from engine.retrieval.priority import Priority
 from engine.retrieval.projections import Projections
@@ -144,7 +145,8 @@ class Behind:
             certain = as_bits(closed, stage.chain, self._sketches)
             return Sampled(Exact(config), self._projections.layers, self._sketches, afforded.keys, way.seed, certain, audit_every=0)
         closed[..., : stage.chain[0].tokens] = True  # as the default reads the preamble
-        selector = make(Candidates(self._keys, ~closed, config.scale, config.attention_softcap), int(afforded.keys), way.seed)
+        candidates = Candidates(self._keys, ~closed, config.scale, config.attention_softcap)
+        selector = make(candidates, _Wanted(int(afforded.keys), stage.tokens - stage.chain[0].tokens, way.seed))
         return Selected(Exact(config), selector, ~closed, audit_every=0)
 
     @cached_property
@@ -160,14 +162,34 @@ class Behind:
 _LOOKED_AT = 1 + 1 / 7
 """How often a sketch is looked at, for the threshold and for the draw, behind some thousands of tokens."""
 
-_YARDSTICKS: dict[str, tuple[Callable[[int], float], Callable[[Candidates, int, int], Selector]]] = {
-    "top_k": (lambda dim: 0, lambda candidates, keys, seed: TopK(candidates, keys)),
-    "oracle": (lambda dim: 0, Oracle),
-    "quest": (lambda dim: 2 * 2 * dim / PAGE, lambda candidates, keys, seed: Quest(candidates, keys)),
-    "sign_256": (lambda dim: 256 / 8 + 4, lambda candidates, keys, seed: Priority(Rotated(candidates, 256, 1, seed), keys, seed)),
+
+@dataclass(frozen=True)
+class _Wanted:
+    """keys: of each query head; text: tokens behind the preamble."""
+
+    keys: int
+    text: int
+    seed: int
+
+
+def _hashed(bits: int, tables: int) -> tuple[Callable[[int], float], Callable[[Candidates, _Wanted], Selector]]:
+    """What tables draw isn't told them, and what they read of themselves is hardly anything."""
+    return lambda dim: 0, lambda candidates, wanted: Lsh(candidates, [wanted.text], bits, tables, wanted.seed)
+
+
+_YARDSTICKS: dict[str, tuple[Callable[[int], float], Callable[[Candidates, _Wanted], Selector]]] = {
+    "top_k": (lambda dim: 0, lambda candidates, wanted: TopK(candidates, wanted.keys)),
+    "oracle": (lambda dim: 0, lambda candidates, wanted: Oracle(candidates, wanted.keys, wanted.seed)),
+    "quest": (lambda dim: 2 * 2 * dim / PAGE, lambda candidates, wanted: Quest(candidates, wanted.keys)),
+    "sign_256": (
+        lambda dim: 256 / 8 + 4,
+        lambda candidates, wanted: Priority(Rotated(candidates, 256, 1, wanted.seed), wanted.keys, wanted.seed),
+    ),
     "random_4_bit": (
         lambda dim: dim / 2 + 4,
-        lambda candidates, keys, seed: Priority(Rotated(candidates, candidates.keys[0].shape[2], 4, seed), keys, seed),
+        lambda candidates, wanted: Priority(Rotated(candidates, candidates.keys[0].shape[2], 4, wanted.seed), wanted.keys, wanted.seed),
     ),
+    "lsh_8_75": _hashed(8, 75),
+    "lsh_10_150": _hashed(10, 150),
 }
-"""Bytes of a key's index, and what makes a selector for so many keys of each query head; top-k and the oracle choose for nothing."""
+"""Bytes of a key's index, and what makes a selector; top-k and the oracle choose for nothing."""

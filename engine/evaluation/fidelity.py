@@ -42,7 +42,8 @@ FLOOR = 2
 EPSILONS = (0.1, 0.2, 0.4)
 PROMISED = 32
 """Tokens of an answer with a promised error."""
-YARDSTICKS = ("top_k", "oracle", "quest", "sign_256", "random_4_bit")
+YARDSTICKS = {0.2: ("top_k", "oracle", "quest", "sign_256", "random_4_bit", "lsh_8_75"), 0.05: ("top_k", "oracle", "lsh_10_150")}
+"""By budget; hash tables draw what they draw. A twentieth of the bytes is less than the default's sketches alone take."""
 
 _T = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365}
 """Student's t at .975 for so many values."""
@@ -56,8 +57,8 @@ def eval_fidelity(model: LoadedModel, folder: Path, most_tokens: int | None, rep
     eps_violation_rate: how often an error promised by `ask --epsilon` was broken, the worst of three epsilons, by so many
     (eps_violation_n) of layer, head and token; see `epsilon`.
 
-    …_question_exact: the other protocol; …_10, …_30: other budgets, in percent; …_2k: behind the shorter texts; others end in the name of
-    the selector. Raises LongshelfError as `cases.load` does.
+    …_question_exact: the other protocol; …_5, …_10, …_30: other budgets, in percent; …_2k: behind the shorter texts; others end in the
+    name of the selector. Raises LongshelfError as `cases.load` does.
     """
     longest = model.config.window - len(model.card.preamble.ids) - ROOM
     tokens = min(most_tokens or longest, longest)
@@ -89,8 +90,9 @@ def _ways(case: Case, long: bool) -> Iterator[Way]:
             for seed in draws if budget == JUDGED else draws[:1]:
                 yield Way("default", budget, sampled, seed)
     if long:
-        for selector in YARDSTICKS:
-            yield Way(selector, JUDGED, case.kind == AGGREGATION, draws[0])
+        for budget, selectors in YARDSTICKS.items():
+            for selector in selectors:
+                yield Way(selector, budget, case.kind == AGGREGATION, draws[0])
 
 
 def _add(report: Report, case: Case, length: int, way: Way, compared: Compared) -> None:
@@ -136,9 +138,14 @@ def _summarise(report: Report, tokens: int) -> None:
         "_documents": judged | {"kind": DOCUMENT},
         "_question_exact": judged | {"question": "exact"},
         "_2k": judged | {"tokens": SHORT},
-        **{f"_{budget:.0%}".replace("%", ""): judged | {"budget": budget} for budget in BUDGETS if budget != JUDGED},
+        **{_percent(budget): judged | {"budget": budget} for budget in BUDGETS if budget != JUDGED},
         **{f"_{task}": judged | {"kind": task} for task in TASKS},
-        **{f"_{selector}": judged | {"selector": selector, "question": "exact"} for selector in YARDSTICKS},
+        **{
+            f"_{selector}{_percent(budget) if budget != JUDGED else ''}": judged
+            | {"selector": selector, "question": "exact", "budget": budget}
+            for budget, selectors in YARDSTICKS.items()
+            for selector in selectors
+        },
     }
     for suffix, where in groups.items():
         for name in ("overlap", "agreement", "gold_loss", "bytes_read", "rows_read", "output_error"):
@@ -148,6 +155,10 @@ def _summarise(report: Report, tokens: int) -> None:
         if (value := mean(name, selector="exact")) is not None:
             report.figures[f"floor_{name}"] = value
     report.figures |= _aggregation(report.rows, tokens) | _promised(report.rows)
+
+
+def _percent(share: float) -> str:
+    return f"_{share:.0%}".removesuffix("%")
 
 
 def _aggregation(rows: Sequence[dict[str, Any]], tokens: int) -> dict[str, float]:
@@ -170,9 +181,9 @@ def _promised(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
     for epsilon in EPSILONS:
         of = [row for row in rows if row.get("epsilon") == epsilon]
         if of:
-            n, name = sum(row["n"] for row in of), f"{epsilon:.0%}".replace("%", "")
-            figures[f"eps_violation_rate_{name}"] = sum(row["eps_violation_rate"] * row["n"] for row in of) / n
-            figures[f"bytes_read_eps_{name}"] = statistics.fmean(row["bytes_read"] for row in of)
+            n, name = sum(row["n"] for row in of), _percent(epsilon)
+            figures[f"eps_violation_rate{name}"] = sum(row["eps_violation_rate"] * row["n"] for row in of) / n
+            figures[f"bytes_read_eps{name}"] = statistics.fmean(row["bytes_read"] for row in of)
             figures |= {"eps_violation_n": n, "eps_violation_sigma": (of[0]["delta"] * (1 - of[0]["delta"]) / n) ** 0.5}
     rates = [value for name, value in figures.items() if name.startswith("eps_violation_rate_")]
     return figures | ({"eps_violation_rate": max(rates)} if rates else {})

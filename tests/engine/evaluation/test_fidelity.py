@@ -64,6 +64,13 @@ def test_reading_every_key_agrees_with_exact_reading(tiny_shelf: Shelf, behind: 
     assert max(compared.output_errors) < 1e-3
 
 
+def test_hash_tables_that_draw_more_read_more_and_lose_less(tiny_shelf: Shelf, behind: Behind) -> None:
+    few, many = (tiny_shelf.model_thread.run(lambda: behind.compared(Way(of, 0.2, False, 1))) for of in ("lsh_10_150", "lsh_8_75"))  # noqa: B023
+    assert 0 < few.rows_read < many.rows_read < 1
+    assert few.rows_read < few.bytes_read
+    assert sum(few.output_errors) > sum(many.output_errors) > 0
+
+
 def test_fewer_bytes_are_read_and_more_is_lost_on_a_smaller_budget(tiny_shelf: Shelf, behind: Behind) -> None:
     few, many = (tiny_shelf.model_thread.run(lambda: behind.compared(Way("default", budget, False, 1))) for budget in (0.3, 0.7))  # noqa: B023
     assert few.bytes_read < many.bytes_read < 1
