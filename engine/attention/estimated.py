@@ -27,9 +27,7 @@ class Estimated(ABC):
     |estimated - exact| / |exact|, and `violation_rate` the share of those above epsilon; None before the first.
     """
 
-    def __init__(
-        self, exact: Exact, dense: Collection[int] = (), audit_every: int = AUDIT_EVERY, epsilon: float | None = None
-    ) -> None:
+    def __init__(self, exact: Exact, dense: Collection[int] = (), audit_every: int = AUDIT_EVERY, epsilon: float | None = None) -> None:
         self.config = config = exact.config
         self.exact = exact
         self._dense = {*dense, *(layer for layer in range(config.layers) if config.window_of(layer))}

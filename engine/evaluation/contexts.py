@@ -6,7 +6,7 @@ where they stand. What the model would say behind them means nothing past its wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,8 @@ _BESIDE = 2_000_000_000
 
 @dataclass(frozen=True)
 class Subject:
-    """What is timed. ids: of the text, behind those of the preamble; projections: those of an installed model, None: fitted on the text."""
+    """What is timed. ids: of the text, behind those of the preamble; projections: those of an installed model, None: fitted on the text;
+    dense: layers that are read whole."""
 
     name: str
     decoder: Decoder
@@ -56,6 +57,7 @@ class Subject:
     preamble: list[int]
     ids: list[int]
     projections: Sequence[Projection] | None = None
+    dense: Collection[int] = ()
 
     @property
     def config(self) -> ModelConfig:
@@ -64,6 +66,7 @@ class Subject:
 
 def of_model(model: LoadedModel, contexts: Sequence[int], part_tokens: int, modes: Sequence[str], kv: str = "auto") -> Subject:
     """An installed model where it lies. Raises LongshelfError("usage") for a part that its window doesn't hold."""
+    from engine.model import calibration
     from engine.retrieval import projections
 
     config, preamble = model.config, list(model.card.preamble.ids)
@@ -72,7 +75,8 @@ def of_model(model: LoadedModel, contexts: Sequence[int], part_tokens: int, mode
     decoder = Decoder(_wide(config, contexts), model.decoder.weights)
     held = Placement(model.placement.device.kind, config, 0, kv=kv)  # the weights are there already
     made = projections.of(model, lambda: None).layers if "sampled" in modes else None
-    return Subject(model.name, decoder, held, preamble, handbook_ids(model, part_tokens), made)
+    dense = calibration.load(model.installed).dense_layers
+    return Subject(model.name, decoder, held, preamble, handbook_ids(model, part_tokens), made, dense)
 
 
 def of_shape(name: str, device: str, contexts: Sequence[int], part_tokens: int, kv: str = "auto") -> Subject:
@@ -191,7 +195,7 @@ def _time(
             exact = subject.placement.exact(range(decoder.config.layers) if mode == "sampled" else ())
             exact.watch((context, context))  # its only group is that of the question
             _step(decoder, sequence, exact, torch.arange(100, 100 + QUESTION))
-            sampled = sampled_behind(exact, chain, made, known, 1.0, repeat) if mode == "sampled" else None
+            sampled = sampled_behind(exact, chain, made, known, 1.0, repeat, subject.dense) if mode == "sampled" else None
             attention = sampled or exact
             _step(decoder, sequence, attention, torch.tensor([1]))  # its lists of blocks are made once an answer
             before = attention.bytes_read
@@ -205,6 +209,26 @@ def _time(
                 bytes_fraction=(attention.bytes_read - before) / everything,
                 error=(sampled.error_measured or 0.0) if sampled else 0.0,
             )
+
+
+def sampled_decoding(model: LoadedModel, context: int) -> Callable[[], None]:
+    """What decodes AUDIT_EVERY tokens, sampled, one of them audited, behind so many tokens of an installed model that are read here, and
+    forgets them again."""
+    subject = of_model(model, [context], context - len(model.card.preamble.ids), ["sampled"])
+    read, made = _read(subject, Report("decode", {}), True)
+    chain, known = _repeated(subject, read, context, made)
+    decoder = subject.decoder
+    sequence = Read(chain, Tail(decoder.config, decoder.dtype, QUESTION + AUDIT_EVERY))
+    exact = subject.placement.exact(range(decoder.config.layers))
+    exact.watch((context, context))
+    _step(decoder, sequence, exact, torch.arange(100, 100 + QUESTION))
+    sampled = sampled_behind(exact, chain, made, known, 1.0, 0, subject.dense)
+
+    def run() -> None:
+        _decode(decoder, sequence, sampled, AUDIT_EVERY)
+        sequence.tail.cut(QUESTION)
+
+    return run
 
 
 def _decode(decoder: Decoder, sequence: Read, attention: Attention, steps: int) -> None:

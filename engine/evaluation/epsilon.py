@@ -57,9 +57,7 @@ class Kept:
         }
 
 
-def promises(
-    stage: Stage, prompt: Sequence[int], epsilons: Sequence[float], tokens: int, made: Projections, seed: int = 0
-) -> list[Kept]:
+def promises(stage: Stage, prompt: Sequence[int], epsilons: Sequence[float], tokens: int, made: Projections, seed: int = 0) -> list[Kept]:
     """Answer so many tokens behind a text and a prompt, once for each epsilon."""
     config = stage.model.config
     dense = calibration.load(stage.model.installed).dense_layers

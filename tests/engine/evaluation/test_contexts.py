@@ -9,10 +9,11 @@ import torch
 
 from engine.errors import LongshelfError
 from engine.evaluation import contexts
-from engine.evaluation.contexts import bench_modes, of_shape
+from engine.evaluation.contexts import bench_modes, of_shape, sampled_decoding
 from engine.evaluation.report import Report
 from engine.evaluation.shapes import SHAPES, random_tensors, shape, weights_bytes, words_as_ids
 from engine.model.weights import build
+from engine.shelf import Shelf
 from tests.engine.on_device import KIND
 
 
@@ -62,6 +63,17 @@ def test_every_mode_is_timed_behind_as_many_tokens_as_asked() -> None:
     assert rows(report)["exact"]["bytes_fraction"] == 1
     assert 0 < rows(report)["sampled"]["error"] < 0.5
     assert (report.settings["device"], report.settings["model"]) == ("cpu", "tiny")
+
+
+def test_sampled_decoding_forgets_its_tokens_so_that_it_can_be_timed_again(tiny_shelf: Shelf) -> None:
+    model = tiny_shelf.model()[0]
+
+    def twice() -> None:
+        run = sampled_decoding(model, 500)
+        run()
+        run()
+
+    tiny_shelf.model_thread.run(twice)
 
 
 @pytest.mark.parametrize(("kv", "sampled"), [("ram", True), ("device", False)])
