@@ -77,6 +77,7 @@ def _cases() -> dict[str, Callable[[], object]]:
         "choose": _choose,
         "gathered, bf16, D 64": lambda: _gathered(64, 3),
         "gathered, bf16, D 128": lambda: _gathered(128, 4),
+        "gathered, ids of each row": lambda: _gathered(128, 4, 5, 1001),
         "hash, one query": lambda: hash_codes(torch.zeros(8, 1, 128), torch.zeros(1, 128, 1500), 150, 10),
         "hash, many keys": lambda: hash_codes(torch.zeros(2, 4096, 128), torch.zeros(1, 128, 1500), 150, 10),
     }
@@ -87,10 +88,11 @@ def _attend(dim: int, group: int) -> object:
     return attend(torch.zeros(1, 2 * group, dim), torch.zeros(1, dtype=torch.int32), [Block(k, v, 0, 0, 1)], 1.0)
 
 
-def _gathered(dim: int, group: int) -> object:
-    k, v = torch.zeros(2, 2, 512, dim, dtype=torch.bfloat16)
-    ids, log_weights = torch.zeros(2, 512, dtype=torch.int32), torch.zeros(2 * group, 512)
-    return attend_gathered(torch.zeros(1, 2 * group, dim), k, v, ids, log_weights, 1.0)
+def _gathered(dim: int, group: int, rows: int = 1, chosen: int = 512) -> object:
+    """Of one row and a multiple of 16 keys Triton makes code of its own, which takes fewer registers."""
+    k, v = torch.zeros(2, 2, 1024, dim, dtype=torch.bfloat16)
+    ids, log_weights = torch.zeros(rows, 2, chosen, dtype=torch.int32), torch.zeros(rows, 2 * group, chosen)
+    return attend_gathered(torch.zeros(rows, 2 * group, dim), k, v, ids, log_weights, 1.0)
 
 
 def _choose() -> object:

@@ -69,12 +69,12 @@ def attend_gathered(
     if not rows or not chosen:
         return torch.zeros_like(q), q.new_full((rows, heads), -torch.inf)
     parts, group, wide = triton.cdiv(chosen, CHUNK), heads // kv_heads, triton.next_power_of_2(dim)
-    tiles = triton.cdiv(group, TILE)
+    tiles, keys = triton.cdiv(group, TILE), max(16, keys_at_a_time(wide, k.dtype) // 2)  # addresses of single rows take registers too
     outs, lses = q.new_empty(parts, rows, heads, dim), q.new_full((parts, rows, heads), -torch.inf)
     gathered_kernel[(parts, kv_heads, rows * tiles)](
         q, k, v, ids, log_weights, outs, lses, scale, softcap, rows, chosen, tiles, k.stride(0), k.stride(1),
         ids.stride(0) if ids.dim() == 3 else 0, ids.stride(-2), log_weights.stride(0) if log_weights.dim() == 3 else 0,
-        GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys_at_a_time(wide, k.dtype), CHUNK=CHUNK,
-        num_warps=4, num_stages=2, maxnreg=168,
+        GROUP=group, DIM=dim, WIDE=wide, TILE=TILE, KEYS=keys, CHUNK=CHUNK,
+        num_warps=4, num_stages=2,
     )  # fmt: skip
     return merge(outs, lses)
