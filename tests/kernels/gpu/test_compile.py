@@ -19,8 +19,10 @@ SHARED_MEMORY = {80: 163 << 10, 89: 99 << 10, 90: 227 << 10}
 
 
 @pytest.fixture(scope="module")
-def compiled() -> list[dict[str, Any]]:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """By the Triton that is here, nothing of it from a cache."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path_factory.mktemp("triton"))
     command = [sys.executable, "-m", "kernels.gpu.compile", "--json"]
     said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert said.returncode == 0, said.stderr
