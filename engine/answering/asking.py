@@ -166,8 +166,6 @@ class Question:
     def _answered(self, rows: list[str], history: list[Turn]) -> tuple[dict[str, Any], list[Citation]]:
         self.call.emit("phase", {"name": "loading"})
         model, self.counts.load_s = self.shelf.model(device=self.params.get("device"))  # told apart from the time to the first token
-        if self.mode.tables and model.placement.device.kind != "cpu":
-            raise LongshelfError("usage", "Hash tables are looked up by the processor, and the model is on a device.", "Add --device cpu.")
         parts = self.params.get("parts") or "auto"
         if isinstance(parts, str) and parts not in ("auto", "all"):
             raise LongshelfError("usage", f"Parts are auto, all or a list of numbers, not {parts!r}.")

@@ -19,8 +19,6 @@ import torch
 from engine.answering.citations import middle_layers
 from engine.answering.selectors import LSH, SKETCH, Chosen, named
 from engine.attention.estimated import AUDIT_EVERY
-from engine.attention.placed import Placed
-from engine.attention.placed_sampled import PlacedSampled
 from engine.attention.sampled import LOCAL, Sampled, Sketched, certain_bits
 from engine.errors import LongshelfError
 from engine.library.figures import JOINED, ON_DEVICE, SHORT
@@ -159,7 +157,7 @@ class Decoding:
             short = sum(kv.tokens for kv in self._chain[1:]) < least
             self.exact_because = SHORT if short else ON_DEVICE if on_device else JOINED
             return self._exact
-        self.sampled = self._hashed(segments) if self._mode.tables else self._sketched(segments, measured.dense_layers)
+        self.sampled = (self._hashed if self._mode.tables else self._sketched)(segments, measured.dense_layers)
         return self.sampled
 
     def _sketched(self, segments: Sequence[Segment], dense: Collection[int]) -> Estimated:
@@ -171,7 +169,7 @@ class Decoding:
         known = {id(segment): kept_sketches.of(self._model, self._shelf, segment, made) for segment in segments}
         return sampled_behind(self._exact, self._chain, made.layers, known, self._mode.budget, self._seed, dense, self._mode.epsilon)
 
-    def _hashed(self, segments: Sequence[Segment]) -> Estimated:
+    def _hashed(self, segments: Sequence[Segment], dense: Collection[int]) -> Estimated:
         from engine.attention.hashed import Hashed
         from engine.retrieval import kept_tables, lsh
 
@@ -182,7 +180,7 @@ class Decoding:
         parts = [part for run in runs for part in lsh.runs(run)]
         of_parts = [kept_tables.of(self._model, self._shelf, part, with_, self._before_layer, self._preparing) for part in parts]
         certain = as_bits(compact_set(self._exact, self._chain, COMPACT), self._chain, stored)
-        return Hashed(self._exact, with_, list(zip(parts, of_parts, strict=True)), certain)
+        return Hashed(self._exact, with_, list(zip(parts, of_parts, strict=True)), certain, dense)
 
     @property
     def bytes_read(self) -> int:
@@ -212,8 +210,6 @@ def sampled_behind(
     elif epsilon is not None:
         promise = Promise(epsilon, DELTA, most=max(1.0, afforded.keys - keys))
     drawn = keys if budget >= 1 else min(keys, afforded.keys)
-    if isinstance(exact, Placed):
-        return PlacedSampled(exact, projections, sketches, drawn, seed, certain, dense, audit_every, promise)
     return Sampled(exact, projections, sketches, drawn, seed, certain, dense, audit_every, promise)
 
 

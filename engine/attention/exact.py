@@ -3,13 +3,18 @@ measured against."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
 from engine.attention.sequence import KV, Rows, Stretch
 from engine.model.config import ModelConfig
 from kernels import cpu
+from kernels.lsh import Met
+from kernels.sampling import Drawn
+
+Part = TypeVar("Part", Drawn, Met)
 
 
 class Exact:
@@ -46,6 +51,19 @@ class Exact:
     def lies_here(self, kv: KV) -> bool:
         """Whether a segment of a chain that was read lies in memory alone."""
         return True
+
+    def arranged(self, rows: Rows) -> tuple[object, ...]:
+        """Have what rows of one sequence read where it is to lie; what this gives changes when that does."""
+        return (rows.takes[0][0].serial,)
+
+    def here(self, rows: Rows) -> Sequence[Stretch]:
+        """What of it lies in memory, once it is arranged, and can be drawn from."""
+        return rows.stretches()
+
+    def completed(self, layer: int, q: torch.Tensor, rows: Rows, read: Callable[[torch.Tensor], Part]) -> Part:
+        """What `read` makes of what lies here, given q in memory; all else that the rows read is merged into its `out`, which lies where
+        q does."""
+        return read(q)
 
     def write(self, layer: int, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> None:
         """K and V of the rows into their tails."""

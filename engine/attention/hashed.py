@@ -1,16 +1,17 @@
 """Sampled attention by hash tables, as in MagicPIG (arXiv:2410.16179): rows read the keys of a part that meet them in two tables, and
-everything else of their sequence."""
+everything else of their sequence. What lies on a device is read whole there, as by `Sampled`."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import torch
 
 from engine.attention.estimated import AUDIT_EVERY, Estimated
 from engine.attention.exact import Exact
-from engine.attention.sequence import KV, Rows
+from engine.attention.sequence import KV, Rows, Stretch
 from kernels import cpu
 from kernels.cpu import lsh
 from kernels.lsh import Index, IndexedBlock
@@ -35,17 +36,18 @@ class Hashed(Estimated):
     ) -> None:
         super().__init__(exact, dense, audit_every)
         self._directions, self._parts = directions, parts
-        self._first = {id(segments[0]): number for number, (segments, _) in enumerate(parts)}
+        self._part_of = {id(kv): number for number, (segments, _) in enumerate(parts) for kv in segments}
         self._certain = [_joined(segments, certain or {}) for segments, _ in parts]
-        self._known, self._there = -1, False  # the last sequence, and whether it has one of the parts
+        self._known: tuple[object, ...] = ()  # where the last sequence lay
+        self._found = False  # whether all of a part of it lies in memory
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, tuple[cpu.BlockList, lsh.IndexedList]] = {}
 
     def _applies(self, rows: Rows) -> bool:
-        sequence = rows.takes[0][0]
-        if sequence.serial != self._known:
-            self._known, self._there = sequence.serial, any(id(kv) in self._first for kv in sequence.chain)
-        return self._there
+        if (lies := self.exact.arranged(rows)) != self._known:
+            self._known = lies
+            self._found = any(number is not None for number, _ in self._by_part(rows))
+        return self._found
 
     def _drawn_from(self, layer: int) -> int:
         return self._lists[layer][1].tokens
@@ -53,25 +55,19 @@ class Hashed(Estimated):
     def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
         whole, indexed = self._blocks(layer, rows)
         by = self._directions, self.config.scale, self.config.attention_softcap
-        met = lsh.attend(q, rows.positions, whole, indexed, *by)
+        met = self.exact.completed(layer, q, rows, lambda q_here: lsh.attend(q_here, rows.positions, whole, indexed, *by))
         return met.out, met.read
 
     def _blocks(self, layer: int, rows: Rows) -> tuple[cpu.BlockList, lsh.IndexedList]:
         """What is read whole and what is looked up, made anew only when the sequence or its memory changes."""
-        sequence = rows.takes[0][0]
-        layout = (sequence.serial, sequence.tail.address)
-        if layout != self._layout:
+        if (layout := (self._known, rows.takes[0][0].tail.address)) != self._layout:
             self._layout = layout
             self._lists.clear()
         if (made := self._lists.get(layer)) is None:
             whole: list[Block] = []
             indexed: list[IndexedBlock] = []
-            stretches = rows.stretches()
-            while stretches:
-                number = self._first.get(id(stretches[0].kv))
-                count = 1 if number is None else len(self._parts[number][0])
-                blocks = [replace(stretch.block(layer), row_begin=0, row_end=_EVERY_ROW) for stretch in stretches[:count]]
-                stretches = stretches[count:]
+            for number, stretches in self._by_part(rows):
+                blocks = [replace(stretch.block(layer), row_begin=0, row_end=_EVERY_ROW) for stretch in stretches]
                 if number is None:
                     whole += blocks
                 else:
@@ -79,6 +75,11 @@ class Hashed(Estimated):
                     indexed.append(IndexedBlock(blocks, self._parts[number][1][layer], None if certain is None else certain[layer]))
             made = self._lists[layer] = cpu.BlockList(whole), lsh.IndexedList(indexed)
         return made
+
+    def _by_part(self, rows: Rows) -> list[tuple[int | None, list[Stretch]]]:
+        """What lies in memory: parts with their numbers, and what belongs to none or to one of which some lies on the device."""
+        runs = [(number, list(run)) for number, run in groupby(self.exact.here(rows), lambda each: self._part_of.get(id(each.kv)))]
+        return [(number if number is not None and len(run) == len(self._parts[number][0]) else None, run) for number, run in runs]
 
 
 def _joined(segments: Sequence[KV], certain: Mapping[int, torch.Tensor]) -> torch.Tensor | None:

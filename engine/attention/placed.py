@@ -7,12 +7,13 @@ it over costs less: segments in memory pass through the device, a layer at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
 from engine.attention.crossing import Crossing
-from engine.attention.exact import Exact
+from engine.attention.exact import Exact, Part
 from engine.attention.held import Held
 from engine.attention.sequence import KV, Rows, Stretch
 from engine.attention.tail import Tail
@@ -31,7 +32,7 @@ class Placed(Exact):
         self.held = held
         self.device = held.device
         self._arrangement: tuple[object, ...] = ()
-        self.here: list[Stretch] = []
+        self._here: list[Stretch] = []
         self._there: list[tuple[Stretch, bool]] = []  # all stretches, and whether they lie on the device
         self._lists_here: dict[int, cpu.BlockList] = {}
         self._lists_there: dict[int, gpu.BlockList] = {}
@@ -47,13 +48,13 @@ class Placed(Exact):
         """See `engine.attention.sequence.Attention`."""
         self.write(layer, k, v, rows)
         watching = self._counts(layer, k, rows)
-        self.arrange(rows)
+        self._arrange(rows)
         if len(q) > FEW:
             return self._in_bulk(layer, q, rows, watching)
-        if watching and self.here:
+        if watching and self._here:
             return self._all_here(layer, q, rows)
         out, lse = self.read_there(layer, q, rows)
-        if self.here:
+        if self._here:
             return self.crossing.merged(self._read_here(layer, self.crossing.down(q), rows), (out, lse))
         if watching:
             self._score(layer, q, rows, lse)
@@ -62,19 +63,31 @@ class Placed(Exact):
     def lies_here(self, kv: KV) -> bool:
         return self.held.of(kv) is None
 
+    def arranged(self, rows: Rows) -> tuple[object, ...]:
+        self._arrange(rows)
+        return *super().arranged(rows), self.held.version, len(rows.positions) > FEW
+
+    def here(self, rows: Rows) -> Sequence[Stretch]:
+        return self._here if len(rows.positions) <= FEW else []  # many are read in bulk
+
+    def completed(self, layer: int, q: torch.Tensor, rows: Rows, read: Callable[[torch.Tensor], Part]) -> Part:
+        there = self.read_there(layer, q, rows)  # goes on while the processor reads
+        part = read(self.crossing.down(q))
+        return replace(part, out=self.crossing.merged((part.out, part.lse), there))
+
     def write(self, layer: int, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> None:
         for sequence, _, _ in rows.spans():
             sequence.tail.on(self.device)
         super().write(layer, k, v, rows)
 
-    def arrange(self, rows: Rows) -> None:
-        """Have what the rows read where it is to lie, and know where that is: `here`, the stretches in memory alone."""
+    def _arrange(self, rows: Rows) -> None:
+        """Have what the rows read where it is to lie, and know where that is: `_here`, the stretches in memory alone."""
         if self._arrangement and (rows.layout, self.held.version) == self._arrangement:
             return
         self.held.hold(kv for sequence, _ in rows.takes for kv in sequence.chain)
         self._arrangement = (rows.layout, self.held.version)
         self._there = [(stretch, isinstance(stretch.kv, Tail) or self.held.of(stretch.kv) is not None) for stretch in rows.stretches()]
-        self.here = [stretch for stretch, there in self._there if not there]
+        self._here = [stretch for stretch, there in self._there if not there]
         self._lists_here.clear()
         self._lists_there.clear()
 
@@ -102,7 +115,7 @@ class Placed(Exact):
     def _read_here(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
         """As `read_there`, of the stretches in memory, by the processor; q and what it gives lie here."""
         if (made := self._lists_here.get(layer)) is None:
-            made = self._lists_here[layer] = cpu.BlockList([stretch.block(layer) for stretch in self.here])
+            made = self._lists_here[layer] = cpu.BlockList([stretch.block(layer) for stretch in self._here])
         config, lse = self.config, torch.empty(q.shape[:2])
         return cpu.attend(q, rows.positions, made, config.scale, config.attention_softcap, config.window_of(layer), lse=lse), lse
 

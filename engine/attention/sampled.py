@@ -1,5 +1,9 @@
 """Sampled attention: rows read a few keys of a chain, drawn by what sketches guess of them, and everything else of their sequence: tails,
-and segments without a sketch."""
+and segments without a sketch.
+
+What lies on a device is read whole, which its memory allows at many times the speed: only what lies in memory alone is drawn from, by
+the processor, and both partial results are merged by log-sum-exp.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import torch
 
 from engine.attention.estimated import AUDIT_EVERY, Estimated
 from engine.attention.exact import Exact
-from engine.attention.sequence import Rows, Stretch
+from engine.attention.sequence import Rows
 from kernels import cpu
 from kernels.budgets import Promise
 from kernels.cpu import sampled
@@ -37,7 +41,7 @@ class Sampled(Estimated):
     """Draws about `keys` keys of the sketched segments for each row and query head; with a promise, to tell how many keep it.
 
     sketches: of segments, by id of the segment. certain: by id of the segment, [layers, Hkv, groups of 16] int16, a bit for each key
-    that is always read. See `Estimated` for the rest.
+    that is always read. What is promised is promised of what memory gives. See `Estimated` for the rest.
     """
 
     def __init__(
@@ -58,12 +62,13 @@ class Sampled(Estimated):
         self._seeds = [seed_of(seed, layer) for layer in range(exact.config.layers)]
         self._certain = certain or {}
         self._budgets = torch.empty(0, 0)
-        self._known, self._sketched = -1, False  # the last sequence, and whether anything of it can be sampled
+        self._known: tuple[object, ...] = ()  # where the last sequence lay
+        self._sketched = False  # whether anything of it can be sampled
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, tuple[cpu.BlockList, sampled.SketchedList]] = {}
 
     def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-        drawn = self._draw(layer, q, rows)
+        drawn = self.exact.completed(layer, q, rows, lambda q_here: self._draw(layer, q_here, rows))
         there = self._drawn_from(layer)
         looked_at = there + there // max(1, there // SAMPLE)  # some for the threshold, all for the draws
         choosing = looked_at * self._projections[layer].layout.bytes_per_key
@@ -82,20 +87,19 @@ class Sampled(Estimated):
         return self._lists[layer][1].tokens
 
     def _applies(self, rows: Rows) -> bool:
-        sequence = rows.takes[0][0]
-        if sequence.serial != self._known:
-            self._known = sequence.serial
-            self._sketched = any(id(kv) in self._sketches for kv in sequence.chain)
+        if (lies := self.exact.arranged(rows)) != self._known:
+            self._known = lies
+            self._sketched = any(id(stretch.kv) in self._sketches for stretch in self.exact.here(rows))
         return self._sketched
 
     def _blocks(self, layer: int, rows: Rows) -> tuple[cpu.BlockList, sampled.SketchedList]:
         """What is read whole and what is drawn from, made anew only when the sequence or its memory changes."""
-        if (layout := self._layout_of(rows)) != self._layout:
+        if (layout := (self._known, rows.takes[0][0].tail.address)) != self._layout:
             self._layout = layout
             self._lists.clear()
         if (made := self._lists.get(layer)) is None:
             whole, drawn_from = [], []
-            for stretch in self._here(rows):
+            for stretch in self.exact.here(rows):
                 block = replace(stretch.block(layer), row_begin=0, row_end=_EVERY_ROW)
                 if (known := self._sketches.get(id(stretch.kv))) is None:
                     whole.append(block)
@@ -104,15 +108,6 @@ class Sampled(Estimated):
                     drawn_from.append(SketchedBlock(block, known.layers[layer], None if certain is None else certain[layer]))
             made = self._lists[layer] = cpu.BlockList(whole), sampled.SketchedList(drawn_from)
         return made
-
-    def _layout_of(self, rows: Rows) -> tuple[object, ...]:
-        """What the lists of blocks hold for."""
-        sequence = rows.takes[0][0]
-        return sequence.serial, sequence.tail.address
-
-    def _here(self, rows: Rows) -> Sequence[Stretch]:
-        """What the processor reads or draws from."""
-        return rows.stretches()
 
 
 def certain_bits(chosen: torch.Tensor) -> torch.Tensor:

@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+from engine import placement
 from engine.answering import modes
 from engine.answering.modes import Mode
 from engine.answering.selectors import Chosen, named
 from engine.attention import sampled
 from engine.errors import LongshelfError
 from engine.library.sidecars import TABLES
+from engine.placement import Plan
 from engine.retrieval import kept_tables
 from engine.shelf import Shelf
+from tests.engine.answering.test_modes import calibrate
 from tests.engine.books import add, ask, book
 
 
@@ -49,6 +52,29 @@ def test_with_tables_that_all_keys_meet_in_it_is_the_exact_answer(tiny_shelf: Sh
     assert result["token_ids"] == ask(tiny_shelf, document)["token_ids"]
     assert result["error_measured"] < 1e-3
     assert result["keys_read_fraction"] == result["rows_read_fraction"] == 1
+
+
+def test_layers_that_do_not_bear_sampling_are_read_whole(tiny_shelf: Shelf, document: str) -> None:
+    fractions = []
+    for dense in ((), (0,), (0, 1)):
+        calibrate(tiny_shelf, dense_layers=dense)
+        fractions.append(by_tables(tiny_shelf, document)["keys_read_fraction"])
+    assert fractions[0] < fractions[1] < fractions[2] == 1
+
+
+@pytest.mark.parametrize("selector", ["lsh:5,20", "sketch"])
+def test_behind_a_chain_in_memory_a_model_on_a_device_says_the_same(
+    tiny_shelf: Shelf, document: str, selector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = pytest.importorskip("tests.engine.on_device").KIND
+    monkeypatch.setattr(placement, "plan", lambda *given: Plan(0, 0, room=0))
+    how = {"mode": "sampled", "selector": selector, "seed": 1, "max_tokens": 6}
+    here, there = (ask(tiny_shelf, document, device=device, **how) for device in ("cpu", kind))
+    assert [here["device"], there["device"]] == ["cpu", kind]
+    assert there["mode"] == "sampled"
+    assert there["token_ids"] == here["token_ids"]
+    assert there["keys_read_fraction"] == pytest.approx(here["keys_read_fraction"], rel=0.02)
+    assert there["error_measured"] == pytest.approx(here["error_measured"], rel=0.1)
 
 
 def test_tables_are_kept_with_the_part_and_never_made_again(tiny_shelf: Shelf, document: str, monkeypatch: pytest.MonkeyPatch) -> None:

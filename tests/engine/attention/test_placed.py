@@ -109,9 +109,11 @@ def test_what_moves_to_the_device_and_away_again_is_read_where_it_lies_then() ->
 
 def test_only_few_rows_of_a_chain_in_memory_are_read_by_the_processor() -> None:
     attention = placed(0)
-    StepThere(1).read(attention, Rows([(sequence(*CHAIN), 1)]))
-    assert [stretch.tokens for stretch in attention.here] == [4, 60, 30]
+    rows = Rows([(sequence(*CHAIN), 1)])
+    StepThere(1).read(attention, rows)
+    assert [stretch.tokens for stretch in attention.here(rows)] == [4, 60, 30]
     held_back = placed(1000)
-    StepThere(1).read(held_back, Rows([(Sequence(CHAIN, sequence().tail), 1)]))
-    assert held_back.here == []
+    rows = Rows([(Sequence(CHAIN, sequence().tail), 1)])
+    StepThere(1).read(held_back, rows)
+    assert not held_back.here(rows)
     assert all(isinstance(held_back.held.of(kv), InMemory) for kv in CHAIN)
