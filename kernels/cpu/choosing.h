@@ -47,6 +47,19 @@ struct Choosing {
            (int64_t)(chunk.first / KEYS + group_of_keys) * PLANE * (s.fours + s.twos + s.ones);
   }
 
+  // Have a key and its value on their way.
+  void ask_for_key(const Chunk& chunk, int head, int key) const {
+    const LsBlock& b = chunk.block->kv;
+    int64_t at = head * b.head_stride + (chunk.first + key) * b.token_stride;
+    if (b.dtype == 0) {
+      ask_for(static_cast<const uint16_t*>(b.k) + at, a.dim);
+      ask_for(static_cast<const uint16_t*>(b.v) + at, a.dim);
+    } else {
+      ask_for(static_cast<const float*>(b.k) + at, a.dim);
+      ask_for(static_cast<const float*>(b.v) + at, a.dim);
+    }
+  }
+
   // Bits of the group's keys that are read whatever is drawn.
   uint32_t certain(const Chunk& chunk, int head, int group_of_keys) const {
     if (!chunk.block->certain) return 0;
@@ -127,15 +140,14 @@ struct Choosing {
     for (int g = 0; g * KEYS < chunk.count; g++) {
       uint32_t there = existing(chunk, g), sure = certain(chunk, head, g) & there, any = sure;
       F margins[VECTORS_OF_KEYS], lacking[HEADS][VECTORS_OF_KEYS];
+      I products[HEADS][VECTORS_OF_KEYS];
+      multiply<HEADS>(sketch(chunk, head, g), queries, s, products);
       draw(state, chunk.block->kv.position + chunk.first + g * KEYS, margins);
-      for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-        I products[HEADS];
-        multiply<HEADS>(sketch(chunk, head, g) + part * W * 4, queries, s, products);
-        for (int h = 0; h < HEADS; h++) {
-          lacking[h][part] = (thresholds[h] - queries[h].offset) - __builtin_convertvector(products[h], F) * queries[h].unit;
+      for (int h = 0; h < HEADS; h++)
+        for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+          lacking[h][part] = (thresholds[h] - queries[h].offset) - __builtin_convertvector(products[h][part], F) * queries[h].unit;
           any |= bits_of(margins[part] > lacking[h][part]) << (part * W);
         }
-      }
       if (!(any &= there)) continue;
       alignas(64) float passing[HEADS][KEYS];
       for (int h = 0; h < HEADS; h++)
@@ -143,7 +155,9 @@ struct Choosing {
           F x = lacking[h][part];
           store(passing[h] + part * W, margins[part] > x ? x : splat(INFINITY));
         }
+      int before = chosen.count;
       keep<HEADS>(any, sure, g * KEYS, passing, chosen);
+      for (; before < chosen.count; before++) ask_for_key(chunk, head, chosen.keys[before]);
     }
     for (int h = 0; h < HEADS; h++)
       for (int i = 0; i < chosen.count; i += W) store(chosen.added[h] + i, on_top(load(chosen.added[h] + i)));

@@ -21,12 +21,6 @@ struct Tile {
   int rows;
 };
 
-// Have a row on its way. Inlined early: GCC takes a function that only asks for memory for one without effect, and drops its calls.
-template <typename T>
-__attribute__((always_inline)) inline void ask_for(const T* row, int dim) {
-  for (int d = 0; d < dim; d += 64 / (int)sizeof(T)) __builtin_prefetch(row + d, 0, 2);
-}
-
 // ---- two vectors of a row at a time ----
 //
 // Of 2 W bf16 numbers the even ones stand in the lower halves of W words and the odd ones in the upper: a shift and a mask make

@@ -14,22 +14,45 @@ constexpr int PLANE = 64;             // bytes of a plane: 4 of each key
 constexpr int COORDINATES_MAX = 256;
 constexpr int VECTORS_OF_KEYS = KEYS / W;
 
-// acc + the products of 4 unsigned and 4 signed bytes in each lane; the unsigned ones are codes below 16.
-inline I dot4(I acc, I codes, I query) {
+// ---- products of codes and queries ----
+//
+// Of each key 4 codes below 16 meet 4 signed bytes. Without an instruction that adds their products to 32 bits, sums are held in 16, two
+// for each key, as long as they can't overflow.
+
+#if (defined(__AVX512BW__) && !defined(__AVX512VNNI__)) || (defined(__AVX2__) && !defined(__AVX512F__))
+constexpr bool NARROW = true;
+#else
+constexpr bool NARROW = false;
+#endif
+
+// Planes of so many bits whose products may be added up before the sums are widened: 15 * 127 * 2 for each word of 4 bits, of 32767.
+template <int BITS>
+constexpr int PLANES_AT_ONCE = NARROW ? 32767 / (((1 << BITS) - 1) * 127 * 2) / (8 / BITS) : COORDINATES_MAX;
+
+inline I add_products(I acc, I codes, I query) {
 #if defined(__AVX512VNNI__)
   return (I)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)codes, (__m512i)query);
 #elif defined(__AVX512BW__)
-  __m512i pairs = _mm512_maddubs_epi16((__m512i)codes, (__m512i)query);
-  return (I)_mm512_add_epi32((__m512i)acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  return (I)_mm512_add_epi16((__m512i)acc, _mm512_maddubs_epi16((__m512i)codes, (__m512i)query));
 #elif defined(__AVX2__)
-  __m256i pairs = _mm256_maddubs_epi16((__m256i)codes, (__m256i)query);
-  return (I)_mm256_add_epi32((__m256i)acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  return (I)_mm256_add_epi16((__m256i)acc, _mm256_maddubs_epi16((__m256i)codes, (__m256i)query));
 #else
   for (int byte = 0; byte < 4; byte++) {
     I code = (I)(((U)codes >> (8 * byte)) & 0xFF);
     I factor = (I)((U)query << (24 - 8 * byte)) >> 24;
     acc += code * factor;
   }
+  return acc;
+#endif
+}
+
+// Sums of products as one number of 32 bits for each key.
+inline I widened(I acc) {
+#if defined(__AVX512BW__) && !defined(__AVX512VNNI__)
+  return (I)_mm512_madd_epi16((__m512i)acc, _mm512_set1_epi16(1));
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+  return (I)_mm256_madd_epi16((__m256i)acc, _mm256_set1_epi16(1));
+#else
   return acc;
 #endif
 }
@@ -60,34 +83,49 @@ struct SketchQuery {
   }
 };
 
-// Products of HEADS queries with W keys of a group, from its first plane on.
-template <int HEADS>
-inline void multiply(const uint8_t* plane, const SketchQuery* queries, const LsSampled& s, I* acc) {
-  for (int h = 0; h < HEADS; h++) acc[h] = I{};
-  int at = 0;
-  auto take = [&](int bits, int planes) {
-    for (int p = 0; p < planes; p++, plane += PLANE) {
-      U bytes;
-      std::memcpy(&bytes, plane, sizeof bytes);
-      uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
-      for (int shift = 0; shift < 8; shift += bits, at++) {
-        I codes = (I)((bytes >> shift) & mask);
-        for (int h = 0; h < HEADS; h++) acc[h] = dot4(acc[h], codes, (I)(queries[h].fours[at] + U{}));
+// What the codes of BITS bits in some planes add to the products of HEADS queries with the keys of a group; at: words of the queries
+// that were met before.
+template <int HEADS, int BITS>
+inline void multiply_planes(const uint8_t* plane, int planes, int at, const SketchQuery* queries, I (*products)[VECTORS_OF_KEYS]) {
+  constexpr uint32_t MASK = ((1u << BITS) - 1) * 0x01010101u;
+  for (int first = 0; first < planes; first += PLANES_AT_ONCE<BITS>) {
+    I sums[HEADS][VECTORS_OF_KEYS] = {};
+    for (int p = first; p < std::min(planes, first + PLANES_AT_ONCE<BITS>); p++)
+      for (int shift = 0; shift < 8; shift += BITS, at++) {
+        I codes[VECTORS_OF_KEYS];
+        for (int part = 0; part < VECTORS_OF_KEYS; part++) {
+          U bytes;
+          std::memcpy(&bytes, plane + p * PLANE + part * W * 4, sizeof bytes);
+          codes[part] = (I)((bytes >> shift) & MASK);
+        }
+        for (int h = 0; h < HEADS; h++) {
+          I query = (I)(queries[h].fours[at] + U{});
+          for (int part = 0; part < VECTORS_OF_KEYS; part++) sums[h][part] = add_products(sums[h][part], codes[part], query);
+        }
       }
-    }
-  };
-  take(4, s.fours);
-  take(2, s.twos);
-  take(1, s.ones);
+    for (int h = 0; h < HEADS; h++)
+      for (int part = 0; part < VECTORS_OF_KEYS; part++) products[h][part] += widened(sums[h][part]);
+  }
+}
+
+// Products of HEADS queries with the keys of a group, of so many at once as registers hold sums for.
+template <int HEADS>
+inline void multiply(const uint8_t* group, const SketchQuery* queries, const LsSampled& s, I (*products)[VECTORS_OF_KEYS]) {
+  constexpr int MOST = W == 16 ? 8 : 4, NOW = HEADS < MOST ? HEADS : MOST;
+  for (int h = 0; h < NOW; h++)
+    for (int part = 0; part < VECTORS_OF_KEYS; part++) products[h][part] = I{};
+  multiply_planes<NOW, 4>(group, s.fours, 0, queries, products);
+  multiply_planes<NOW, 2>(group + s.fours * PLANE, s.twos, 2 * s.fours, queries, products);
+  multiply_planes<NOW, 1>(group + (s.fours + s.twos) * PLANE, s.ones, 2 * s.fours + 4 * s.twos, queries, products);
+  if constexpr (HEADS > NOW) multiply<HEADS - NOW>(group, queries + NOW, s, products + NOW);
 }
 
 // Guessed logits of a group of keys for one query.
 inline void guess(const uint8_t* group, const SketchQuery& query, const LsSampled& s, float* logits) {
-  for (int part = 0; part < VECTORS_OF_KEYS; part++) {
-    I product;
-    multiply<1>(group + part * W * 4, &query, s, &product);
-    store(logits + part * W, __builtin_convertvector(product, F) * query.unit + query.offset);
-  }
+  I products[1][VECTORS_OF_KEYS];
+  multiply<1>(group, &query, s, products);
+  for (int part = 0; part < VECTORS_OF_KEYS; part++)
+    store(logits + part * W, __builtin_convertvector(products[0][part], F) * query.unit + query.offset);
 }
 
 // ---- draws ----
