@@ -41,7 +41,8 @@ class Sampled(Estimated):
     """Draws about `keys` keys of the sketched segments for each row and query head; with a promise, to tell how many keep it.
 
     sketches: of segments, by id of the segment. certain: by id of the segment, [layers, Hkv, groups of 16] int16, a bit for each key
-    that is always read. What is promised is promised of what memory gives. See `Estimated` for the rest.
+    that is always read. What is promised is promised of what memory gives. stages: where it is set, what each stage of a draw without a
+    promise takes is added to it, see `kernels.cpu.sampled.attend`. See `Estimated` for the rest.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Sampled(Estimated):
         self._projections, self._sketches, self._keys = projections, sketches, float(keys)
         self._seeds = [seed_of(seed, layer) for layer in range(exact.config.layers)]
         self._certain = certain or {}
+        self.stages: torch.Tensor | None = None
         self._budgets = torch.empty(0, 0)
         self._known: tuple[object, ...] = ()  # where the last sequence lay
         self._sketched = False  # whether anything of it can be sampled
@@ -81,7 +83,7 @@ class Sampled(Estimated):
         by = self._projections[layer], self._budgets, self._seeds[layer], self.config.scale, self.config.attention_softcap
         if self._promise:
             return sampled.attend_within(self._promise, q, rows.positions, whole, drawn_from, *by)
-        return sampled.attend(q, rows.positions, whole, drawn_from, *by)
+        return sampled.attend(q, rows.positions, whole, drawn_from, *by, self.stages)
 
     def _drawn_from(self, layer: int) -> int:
         return self._lists[layer][1].tokens

@@ -11,8 +11,8 @@ namespace {
 
 struct BudgetedJob : Redrawing {
   const LsBudgeted& promise;
-  int coordinates, before, slots;  // partial results of a head: pieces and certain keys of chunks come before what is drawn of chunks
-  size_t groups;                   // of query heads: one for each row and KV head
+  int before, slots;  // partial results of a head: pieces and certain keys of chunks come before what is drawn of chunks
+  size_t groups;      // of query heads: one for each row and KV head
   std::vector<Partial> partials;
   std::vector<SketchQuery> queries;
   std::vector<PilotKeys> piloted;
@@ -21,7 +21,6 @@ struct BudgetedJob : Redrawing {
   explicit BudgetedJob(const LsBudgeted& call)
       : Redrawing(call.draw),
         promise(call),
-        coordinates(8 * s.fours + 16 * s.twos + 32 * s.ones),
         before((int)(pieces.size() + chunks.size())),
         slots(before + (int)chunks.size()),
         groups((size_t)a.rows * a.kv_heads),
@@ -50,10 +49,11 @@ struct BudgetedJob : Redrawing {
 
   size_t chunk_at(size_t of, size_t chunk) const { return (of * chunks.size() + chunk) * group; }
 
-  void prepare(int64_t i, std::vector<float>& sampled) {
-    int row = (int)(i / a.heads), head = (int)(i % a.heads) / group, h = (int)(i % group);
-    queries[i].take(a.q + i * a.dim, s.queries + (int64_t)head * a.dim * coordinates, a.dim, s, a.scale);
-    if (s.budgets) s.thresholds[i] = find_threshold(row, head, h, queries[i], sampled);
+  void prepare(size_t of, std::vector<float>& looked_at) {
+    int row = (int)(of / a.kv_heads), head = (int)(of % a.kv_heads);
+    SketchQuery* own = &queries[of * group];
+    take_queries(a.q + of * group * a.dim, group, s.queries + (int64_t)head * a.dim * coordinates(s), s, own);
+    if (s.budgets) find_thresholds(row, head, own, looked_at);
   }
 
   // Whole pieces, certain keys, and the pilot's.
@@ -113,11 +113,11 @@ struct BudgetedJob : Redrawing {
     std::fill_n(s.read, groups * 2, 0);
 #pragma omp parallel num_threads(a.threads)
     {
-      static thread_local std::vector<float> sampled;
+      static thread_local std::vector<float> looked_at;
       static thread_local Chosen chosen;
       static thread_local Pilot pilot;
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t i = 0; i < heads; i++) prepare(i, sampled);
+      for (int64_t of = 0; of < (int64_t)groups; of++) prepare(of, looked_at);
 #pragma omp for schedule(dynamic, 1)
       for (int64_t i = 0; i < firsts; i++) read_first(i / before, (int)(i % before), chosen);
 #pragma omp for schedule(dynamic, 1)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "pieces.h"
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int CHUNK = 1024;       // keys that one thread takes at a time
 constexpr int SAMPLE = 1024;      // keys, about, by which the threshold is found
-constexpr int HEADS_MAX = 8;      // query heads of a KV head
+constexpr int GROUPS_AHEAD = 16;  // of keys, whose sketches are asked for before they are scanned
 constexpr float EVERYTHING = -1e30f;
 
 struct Chunk {
@@ -30,7 +31,11 @@ struct Choosing {
   const LsSampled& s;
   const LsAttend& a;
   std::vector<Chunk> chunks;
-  int group, step;  // query heads of a KV head; of so many groups of keys one is looked at for the thresholds
+  struct Looked {
+    int chunk, group;
+  };
+  std::vector<Looked> looked;  // the groups of keys by which thresholds are found: one of so many
+  int group;                   // query heads of a KV head
 
   explicit Choosing(const LsSampled& call) : s(call), a(call.dense), group(a.heads / a.kv_heads) {
     int64_t keys = 0;
@@ -39,12 +44,30 @@ struct Choosing {
         chunks.push_back({&s.blocks[b], first, std::min(CHUNK, s.blocks[b].kv.length - first)});
         keys += chunks.back().count;
       }
-    step = (int)std::max<int64_t>(1, keys / SAMPLE);
+    int step = (int)std::max<int64_t>(1, keys / SAMPLE), next = 0;
+    for (int i = 0; i < (int)chunks.size(); i++) {
+      int groups = groups_of(chunks[i]);
+      for (; next < groups; next += step) looked.push_back({i, next});
+      next -= groups;
+    }
   }
+
+  static int groups_of(const Chunk& chunk) { return (chunk.count + KEYS - 1) / KEYS; }
+
+  int group_bytes() const { return PLANE * (s.fours + s.twos + s.ones); }
 
   const uint8_t* sketch(const Chunk& chunk, int head, int group_of_keys) const {
     return chunk.block->sketch + head * chunk.block->sketch_stride +
-           (int64_t)(chunk.first / KEYS + group_of_keys) * PLANE * (s.fours + s.twos + s.ones);
+           (int64_t)(chunk.first / KEYS + group_of_keys) * group_bytes();
+  }
+
+  // Have a group of a chunk, or behind its last one a group of the next, on its way.
+  void ask_for_sketch(const Chunk& chunk, const Chunk* next, int head, int group_of_keys) const {
+    int groups = groups_of(chunk);
+    if (group_of_keys < groups)
+      ask_for(sketch(chunk, head, group_of_keys), group_bytes());
+    else if (next && group_of_keys - groups < groups_of(*next))
+      ask_for(sketch(*next, head, group_of_keys - groups), group_bytes());
   }
 
   // Have a key and its value on their way.
@@ -72,34 +95,44 @@ struct Choosing {
     return left >= KEYS ? 0xFFFF : (1u << left) - 1;
   }
 
-  // The threshold of one query head: over the keys looked at, min(1, e^(guess - threshold)) sums up to about their share of the budget.
-  float find_threshold(int row, int head, int h, const SketchQuery& query, std::vector<float>& sampled) const {
+  // The thresholds of a KV head's query heads: over the keys looked at, min(1, e^(guess - threshold)) sums up to about their share of
+  // the budget.
+  void find_thresholds(int row, int head, const SketchQuery* queries, std::vector<float>& guesses) const {
+    with_heads([&](auto heads) { find_thresholds<heads>(row, head, queries, guesses); });
+  }
+
+  template <int HEADS>
+  void find_thresholds(int row, int head, const SketchQuery* queries, std::vector<float>& guesses) const {
+    size_t length = looked.size() * KEYS;
+    guesses.resize(HEADS * length);
+    for (const Looked& each : looked) ask_for(sketch(chunks[each.chunk], head, each.group), group_bytes());
     int64_t seen = 0, open = s.open[head];
-    sampled.clear();
-    int next = 0;
-    for (const Chunk& chunk : chunks) {
-      int groups = (chunk.count + KEYS - 1) / KEYS;
-      for (; next < groups; next += step) {
-        uint32_t uncertain = existing(chunk, next) & ~certain(chunk, head, next);
-        sampled.resize(sampled.size() + KEYS);
-        float* at = &sampled[sampled.size() - KEYS];
-        guess(sketch(chunk, head, next), query, s, at);
-        seen += __builtin_popcount(uncertain);
+    for (size_t i = 0; i < looked.size(); i++) {
+      const Chunk& chunk = chunks[looked[i].chunk];
+      uint32_t uncertain = existing(chunk, looked[i].group) & ~certain(chunk, head, looked[i].group);
+      seen += __builtin_popcount(uncertain);
+      I products[HEADS][VECTORS_OF_KEYS];
+      multiply<HEADS>(sketch(chunk, head, looked[i].group), queries, s, products);
+      for (int h = 0; h < HEADS; h++) {
+        float* at = &guesses[h * length + i * KEYS];
+        for (int part = 0; part < VECTORS_OF_KEYS; part++) store(at + part * W, logits(products[h][part], queries[h]));
         if (uncertain != 0xFFFF)
           for (int key = 0; key < KEYS; key++)
             if (!(uncertain >> key & 1)) at[key] = NOTHING;
       }
-      next -= groups;
     }
-    return threshold(sampled, s.budgets[(int64_t)row * a.heads + head * group + h] * (open ? (float)seen / open : 0), seen);
+    for (int h = 0; h < HEADS; h++) {
+      int64_t of = (int64_t)row * a.heads + head * group + h;
+      s.thresholds[of] = threshold(&guesses[h * length], length, s.budgets[of] * (open ? (float)seen / open : 0), seen);
+    }
   }
 
   // Newton steps on the logarithm of the count, from the threshold that would do if no key were certain.
-  static float threshold(const std::vector<float>& sampled, float wanted, int64_t seen) {
+  static float threshold(const float* guesses, size_t length, float wanted, int64_t seen) {
     if (wanted >= seen) return EVERYTHING;
     F highest = splat(NOTHING);
-    for (size_t i = 0; i < sampled.size(); i += W) {
-      F x = load(&sampled[i]);
+    for (size_t i = 0; i < length; i += W) {
+      F x = load(guesses + i);
       highest = highest > x ? highest : x;
     }
     float lanes[W];
@@ -108,8 +141,8 @@ struct Choosing {
     if (top == NOTHING) return EVERYTHING;
     auto count = [&](float t, float& below) {
       F saturated = {}, partial = {};
-      for (size_t i = 0; i < sampled.size(); i += W) {
-        F x = load(&sampled[i]) - t;
+      for (size_t i = 0; i < length; i += W) {
+        F x = load(guesses + i) - t;
         I over = x >= F{};
         saturated += over ? splat(1.0f) : F{};
         partial += over ? F{} : exp_nonpositive(over ? F{} : x);
@@ -132,8 +165,13 @@ struct Choosing {
     return t;
   }
 
+  // next: the chunk that comes after this one, if the same thread takes it.
+  void choose(const Chunk& chunk, const Chunk* next, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
+    with_heads([&](auto heads) { choose<heads>(chunk, next, row, head, queries, chosen); });
+  }
+
   template <int HEADS>
-  void choose(const Chunk& chunk, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
+  void choose(const Chunk& chunk, const Chunk* next, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
     const float* thresholds = s.thresholds + (int64_t)row * a.heads + head * group;
     uint32_t state = mix(mix(s.seed + (uint32_t)a.positions[row]) + (uint32_t)head);
     chosen.count = 0;
@@ -141,6 +179,7 @@ struct Choosing {
       uint32_t there = existing(chunk, g), sure = certain(chunk, head, g) & there, any = sure;
       F margins[VECTORS_OF_KEYS], lacking[HEADS][VECTORS_OF_KEYS];
       I products[HEADS][VECTORS_OF_KEYS];
+      ask_for_sketch(chunk, next, head, g + GROUPS_AHEAD);
       multiply<HEADS>(sketch(chunk, head, g), queries, s, products);
       draw(state, chunk.block->kv.position + chunk.first + g * KEYS, margins);
       for (int h = 0; h < HEADS; h++)
@@ -163,16 +202,18 @@ struct Choosing {
       for (int i = 0; i < chosen.count; i += W) store(chosen.added[h] + i, on_top(load(chosen.added[h] + i)));
   }
 
-  void choose(const Chunk& chunk, int row, int head, const SketchQuery* queries, Chosen& chosen) const {
+  // f(std::integral_constant<int, group>).
+  template <class F>
+  void with_heads(F f) const {
     switch (group) {
-      case 1: return choose<1>(chunk, row, head, queries, chosen);
-      case 2: return choose<2>(chunk, row, head, queries, chosen);
-      case 3: return choose<3>(chunk, row, head, queries, chosen);
-      case 4: return choose<4>(chunk, row, head, queries, chosen);
-      case 5: return choose<5>(chunk, row, head, queries, chosen);
-      case 6: return choose<6>(chunk, row, head, queries, chosen);
-      case 7: return choose<7>(chunk, row, head, queries, chosen);
-      default: return choose<8>(chunk, row, head, queries, chosen);
+      case 1: return f(std::integral_constant<int, 1>());
+      case 2: return f(std::integral_constant<int, 2>());
+      case 3: return f(std::integral_constant<int, 3>());
+      case 4: return f(std::integral_constant<int, 4>());
+      case 5: return f(std::integral_constant<int, 5>());
+      case 6: return f(std::integral_constant<int, 6>());
+      case 7: return f(std::integral_constant<int, 7>());
+      default: return f(std::integral_constant<int, 8>());
     }
   }
 

@@ -3,6 +3,7 @@
 #include "bulk.h"
 #include "gather.h"
 #include "lsh.h"
+#include "reading.h"
 #include "sampled.h"
 #include "weights.h"
 
@@ -11,6 +12,7 @@
   void sampled_##isa(const LsSampled*);  \
   void budgeted_##isa(const LsBudgeted*);\
   void gather_##isa(const LsGather*);    \
+  void reading_##isa(const LsReading*);  \
   void lsh_##isa(const LsLsh*);          \
   void lsh_build_##isa(const LsLshBuild*); \
   void linear_##isa(const LsLinear*);    \
@@ -37,6 +39,7 @@ struct Isa {
   SampledFunction sampled;
   BudgetedFunction budgeted;
   GatherFunction gather;
+  ReadingFunction reading;
   LshFunction lsh;
   LshBuildFunction lsh_build;
   LinearFunction linear;
@@ -50,8 +53,8 @@ struct Isa {
 };
 
 #define LONGSHELF_ISA_ROW(isa, runs) \
-  {#isa, runs, attend_##isa, sampled_##isa, budgeted_##isa, gather_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, many_##isa, before_##isa, \
-   after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
+  {#isa, runs, attend_##isa, sampled_##isa, budgeted_##isa, gather_##isa, reading_##isa, lsh_##isa, lsh_build_##isa, linear_##isa, many_##isa, \
+   before_##isa, after_##isa, unpack_##isa, norm_##isa, gate_##isa, heads_##isa}
 
 // From the plainest to the widest.
 Isa* table(int* count) {
@@ -88,7 +91,7 @@ const Isa* current() {
 
 extern "C" {
 
-int ls_abi(void) { return 10; }
+int ls_abi(void) { return 11; }
 
 const char* ls_isa(void) { return current()->name; }
 
@@ -116,6 +119,7 @@ int ls_use_isa(const char* name) {
 void ls_attend(const LsAttend* call) { current()->attend(call); }
 void ls_sampled(const LsSampled* call) { current()->sampled(call); }
 void ls_gather(const LsGather* call) { current()->gather(call); }
+void ls_reading(const LsReading* call) { current()->reading(call); }
 void ls_lsh(const LsLsh* call) { current()->lsh(call); }
 void ls_lsh_build(const LsLshBuild* call) { current()->lsh_build(call); }
 void ls_budgeted(const LsBudgeted* call) { current()->budgeted(call); }

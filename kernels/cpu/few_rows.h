@@ -4,6 +4,8 @@
 // on two cores of an EPYC 7003): a piece is read at four places in turn.
 #pragma once
 
+#include <vector>
+
 #include "pieces.h"
 
 namespace {
@@ -237,6 +239,35 @@ void read_piece(const LsAttend& a, const Piece& piece, int head, const Tile& til
     read_piece<uint16_t>(a, piece, head, tile, partials, values);
   else
     read_piece<float>(a, piece, head, tile, partials, values);
+}
+
+// ---- single rows ----
+
+// Pieces of all blocks, but for what lies behind every row.
+inline std::vector<Piece> pieces_of(const LsAttend& a) {
+  std::vector<Piece> pieces;
+  int highest = *std::max_element(a.positions, a.positions + a.rows);
+  for (int b = 0; b < a.block_count; b++)
+    for (int first = 0; first < a.blocks[b].length && a.blocks[b].position + first <= highest; first += STRETCH)
+      pieces.push_back({&a.blocks[b], first, std::min(STRETCH, a.blocks[b].length - first)});
+  return pieces;
+}
+
+// One piece, whatever its block's rows are, for the query heads of one row and KV head.
+inline void read_for_row(const LsAttend& a, const Piece& piece, int row, int head, Partial* partials, float* const* values) {
+  alignas(64) float logits[TILE * (STRETCH + W)];
+  int group = a.heads / a.kv_heads, own = std::clamp(a.positions[row] - piece.block->position - piece.first + 1, 0, piece.count);
+  for (int h = 0; own > 0 && h < group; h += TILE) {
+    Tile tile;
+    tile.rows = std::min(TILE, group - h);
+    tile.any = {0, own};
+    for (int r = 0; r < tile.rows; r++) {
+      tile.q[r] = a.q + ((int64_t)row * a.heads + head * group + h + r) * a.dim;
+      tile.logits[r] = logits + r * (STRETCH + W);
+      tile.own[r] = tile.any;
+    }
+    read_piece(a, piece, head, tile, partials + h, values + h);
+  }
 }
 
 }  // namespace

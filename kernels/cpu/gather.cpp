@@ -26,11 +26,7 @@ struct GatherJob : PickedJob {
     }
     const float* weights = g.log_weights + g.offsets[unit] * group + begin;
     auto on_top = [&](int h, const float*) { std::copy_n(weights + h * length(unit), count, picked.added[h]); };
-    PickedRows rows = {a, picked};
-    if (g.blocks[0].dtype == 0)
-      rows.read<uint16_t>(q(unit), group, on_top, partials, values);
-    else
-      rows.read<float>(q(unit), group, on_top, partials, values);
+    read_picked(a, picked, g.blocks[0].dtype == 1, q(unit), on_top, partials, values);
   }
 
   void run() {

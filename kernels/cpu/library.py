@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-_ABI = 10
+_ABI = 11
 _SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
 
 

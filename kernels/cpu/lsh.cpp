@@ -211,23 +211,21 @@ struct LshJob : PickedJob {
     const Drawn* keys = of->data() + run * PICKED;
     picked.count = 0;
     alignas(64) float norms[PICKED + W] = {};
+    alignas(64) int32_t heads[PICKED + W] = {};  // that met each key; -1: certain
     for (int i = 0, count = std::min(PICKED, (int)of->size() - run * PICKED); i < count; i++) {
       int position = index->blocks[0].position + keys[i].key;
       const LsBlock& block = block_of(index->blocks, index->block_count, position);
       picked.take(block, head(unit), position - block.position);
       norms[i] = index->norms[(int64_t)head(unit) * index->keys + keys[i].key];
+      heads[i] = keys[i].heads == CERTAIN ? -1 : keys[i].heads;
     }
     const float* centre = index->centres + (int64_t)head(unit) * a.dim;
-    auto on_top = [&](int h, const float* products) { weigh_up(q(unit) + h * a.dim, centre, products, norms, keys, h, picked); };
-    PickedRows rows = {a, picked};
-    if (index->blocks[0].dtype == 0)
-      rows.read<uint16_t>(q(unit), group, on_top, partials, values);
-    else
-      rows.read<float>(q(unit), group, on_top, partials, values);
+    auto on_top = [&](int h, const float* products) { weigh_up(q(unit) + h * a.dim, centre, products, norms, heads, h, picked); };
+    read_picked(a, picked, index->blocks[0].dtype == 1, q(unit), on_top, partials, values);
   }
 
   // -ln u of the picked keys for query head h.
-  void weigh_up(const float* query, const float* centre, const float* products, const float* norms, const Drawn* keys, int h,
+  void weigh_up(const float* query, const float* centre, const float* products, const float* norms, const int32_t* heads, int h,
                 Picked& picked) const {
     F dot = {}, squares = {};
     for (int d = 0; d < a.dim; d += W) {
@@ -239,11 +237,10 @@ struct LshJob : PickedJob {
       F lengths = load(norms + i) * length;
       F cos = (load(products + i) - to_centre) / (lengths > F{} ? lengths : splat(1.0f));
       F unknown = load(norms + i) + length > F{} ? F{} : splat(1.0f);
-      store(picked.added[h] + i, splat(0.0f) - inclusion.log_u(lengths > F{} ? cos : unknown));
-    }
-    for (int i = 0; i < picked.count; i++) {
-      if (keys[i].heads == CERTAIN) picked.added[h][i] = 0;
-      else if (!(keys[i].heads >> h & 1)) picked.added[h][i] = NOTHING;
+      I met_by;
+      std::memcpy(&met_by, heads + i, sizeof met_by);
+      F added = (met_by >> h & 1) != 0 ? splat(0.0f) - inclusion.log_u(lengths > F{} ? cos : unknown) : splat(NOTHING);
+      store(picked.added[h] + i, met_by == -1 ? F{} : added);
     }
   }
 

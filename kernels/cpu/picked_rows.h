@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "few_rows.h"
+#include "scattered.h"
 
 namespace {
 
@@ -13,8 +13,8 @@ constexpr int HEADS_OF_KV = 8;
 // Up to PICKED rows of one KV head, wherever they lie.
 struct Picked {
   int count = 0;
-  const void* k[PICKED + 4];
-  const void* v[PICKED + 4];
+  const void* k[PICKED];
+  const void* v[PICKED];
   float added[HEADS_OF_KV][PICKED + W];  // what logits get on top, -inf where a query head doesn't use the key
 
   void take(const LsBlock& b, int head, int token) {
@@ -29,98 +29,29 @@ inline const LsBlock& block_of(const LsBlock* blocks, int count, int position) {
   return *(std::upper_bound(blocks, blocks + count, position, [](int at, const LsBlock& b) { return at < b.position; }) - 1);
 }
 
-struct PickedRows {
-  const LsAttend& a;
-  Picked& picked;
+template <typename T>
+struct Anywhere {
+  const Picked& picked;
+  int count;
 
-  static constexpr int AHEAD = 16;  // keys that are asked for before they are read
-
-  template <typename T>
-  const T* row(const void* const* rows, int i) const {
-    return static_cast<const T*>(rows[std::min(i, picked.count - 1)]);
-  }
-
-  // Have a row on its way.
-  template <typename T>
-  void ask_for(const T* row) const {
-    for (int d = 0; d < a.dim; d += 64 / (int)sizeof(T)) __builtin_prefetch(row + d);
-  }
-
-  // q · k for query heads [0, ROWS) from q on.
-  template <typename T, int ROWS>
-  void score(const float* q, float (*products)[PICKED + W]) const {
-    for (int key = 0; key < picked.count; key += 4) {
-      const T* rows[4];
-      for (int j = 0; j < 4; j++) {
-        rows[j] = row<T>(picked.k, key + j);
-        ask_for(row<T>(picked.k, key + j + AHEAD));
-        ask_for(row<T>(picked.v, key + j));
-      }
-      F acc[ROWS][4] = {};
-      for (int d = 0; d < a.dim; d += W) {
-        F keys[4];
-        for (int j = 0; j < 4; j++) keys[j] = load(rows[j] + d);
-        for (int r = 0; r < ROWS; r++) {
-          F x = load(q + r * a.dim + d);
-          for (int j = 0; j < 4; j++) acc[r][j] = fused(x, keys[j], acc[r][j]);
-        }
-      }
-      for (int r = 0; r < ROWS; r++) sum4(acc[r][0], acc[r][1], acc[r][2], acc[r][3], products[r] + key);
-    }
-  }
-
-  template <typename T, int ROWS, int N>
-  void mix(const float (*weights)[PICKED + W], int base, float* const* values) const {
-    F acc[ROWS][N] = {};
-    for (int key = 0; key < picked.count; key++) {
-      const T* from = static_cast<const T*>(picked.v[key]) + base;
-      for (int j = 0; j < N; j++) {
-        F x = load(from + j * W);
-        for (int r = 0; r < ROWS; r++) acc[r][j] = fused(x, splat(weights[r][key]), acc[r][j]);
-      }
-    }
-    for (int r = 0; r < ROWS; r++)
-      for (int j = 0; j < N; j++) store(values[r] + base + j * W, acc[r][j]);
-  }
-
-  // As `weigh`, where logits may be -inf, all of them too.
-  static Partial weigh_some(float* logits, int n) {
-    for (int i = 0; i < n; i++)
-      if (logits[i] != NOTHING) return weigh(logits, {0, n}, {0, n});
-    std::fill_n(logits, n, 0.0f);
-    return Partial();
-  }
-
-  // Query heads [h, h + ROWS) of the KV head whose first one is at q. on_top(h, products) has `added` of a head filled in.
-  template <typename T, int ROWS, class OnTop>
-  void read(const float* q, int h, OnTop& on_top, Partial* partials, float* const* values) const {
-    alignas(64) float logits[ROWS][PICKED + W];
-    int n = picked.count;
-    score<T, ROWS>(q + h * a.dim, logits);
-    for (int r = 0; r < ROWS; r++) {
-      on_top(h + r, logits[r]);
-      for (int i = 0; i < n; i += W) store(logits[r] + i, load(logits[r] + i) * a.scale);
-      if (a.softcap != 0) cap(logits[r], {0, n}, a.softcap);
-      for (int i = 0; i < n; i += W) store(logits[r] + i, load(logits[r] + i) + load(picked.added[h + r] + i));
-      partials[h + r] = weigh_some(logits[r], n);
-    }
-    int base = 0;
-    for (; base + 4 * W <= a.dim; base += 4 * W) mix<T, ROWS, 4>(logits, base, values + h);
-    for (; base < a.dim; base += W) mix<T, ROWS, 1>(logits, base, values + h);
-  }
-
-  template <typename T, class OnTop>
-  void read(const float* q, int group, OnTop& on_top, Partial* partials, float* const* values) const {
-    for (int h = 0; h < group; h += TILE) {
-      switch (std::min(TILE, group - h)) {
-        case 1: read<T, 1>(q, h, on_top, partials, values); break;
-        case 2: read<T, 2>(q, h, on_top, partials, values); break;
-        case 3: read<T, 3>(q, h, on_top, partials, values); break;
-        default: read<T, 4>(q, h, on_top, partials, values);
-      }
-    }
-  }
+  const T* key(int i) const { return static_cast<const T*>(picked.k[std::min(i, count - 1)]); }
+  const T* value(int i) const { return static_cast<const T*>(picked.v[std::min(i, count - 1)]); }
 };
+
+// on_top(h, products) fills in what a head's logits get on top.
+template <class OnTop>
+void read_picked(const LsAttend& a, Picked& picked, bool wide, const float* q, OnTop on_top, Partial* partials, float* const* values) {
+  auto silent = [](int, const float*) {};
+  auto added = [&](int h, const float* products) {
+    on_top(h, products);
+    return picked.added[h];
+  };
+  int group = a.heads / a.kv_heads;
+  if (wide)
+    read_scattered<float, PICKED + W>(a, Anywhere<float>{picked, picked.count}, q, group, added, silent, partials, values);
+  else
+    read_scattered<uint16_t, PICKED + W>(a, Anywhere<uint16_t>{picked, picked.count}, q, group, added, silent, partials, values);
+}
 
 // Rows of a call, each KV head of which reads pieces of blocks that are read whole, and keys picked for it: partial results of
 // fixed keys, merged in order, so that they depend neither on other rows nor on the number of threads in any bit.
@@ -132,19 +63,14 @@ struct PickedJob {
   std::vector<Partial> partials;
   float* values = nullptr;
 
-  explicit PickedJob(const LsAttend& call) : a(call), group(a.heads / a.kv_heads) {
-    int highest = *std::max_element(a.positions, a.positions + a.rows);
-    for (int b = 0; b < a.block_count; b++)
-      for (int at = 0; at < a.blocks[b].length && a.blocks[b].position + at <= highest; at += PIECE)
-        pieces.push_back({&a.blocks[b], at, std::min(PIECE, a.blocks[b].length - at)});
-  }
+  explicit PickedJob(const LsAttend& call) : a(call), group(a.heads / a.kv_heads), pieces(pieces_of(a)) {}
 
   int units() const { return a.rows * a.kv_heads; }
   int row(int unit) const { return unit / a.kv_heads; }
   int head(int unit) const { return unit % a.kv_heads; }
   const float* q(int unit) const { return a.q + (int64_t)unit * group * a.dim; }
 
-  // picked(unit): the number of runs of up to PICKED keys that it reads.
+  // runs(unit): the number of runs of up to PICKED keys that it reads.
   template <class Runs>
   void plan(Runs runs) {
     static thread_local std::vector<float> room;
@@ -164,25 +90,9 @@ struct PickedJob {
     float* at[HEADS_OF_KV];
     for (int h = 0; h < group; h++) at[h] = values + ((size_t)task * group + h) * a.dim;
     if (index < (int)pieces.size())
-      read_whole(pieces[index], unit, &partials[task * group], at);
+      read_for_row(a, pieces[index], row(unit), head(unit), &partials[task * group], at);
     else
       read_run(unit, index - (int)pieces.size(), &partials[task * group], at);
-  }
-
-  void read_whole(const Piece& piece, int unit, Partial* partials, float* const* values) const {
-    alignas(64) float logits[TILE * (PIECE + W)];
-    int own = std::clamp(a.positions[row(unit)] - piece.block->position - piece.first + 1, 0, piece.count);
-    for (int h = 0; own > 0 && h < group; h += TILE) {
-      Tile tile;
-      tile.rows = std::min(TILE, group - h);
-      tile.any = {0, own};
-      for (int r = 0; r < tile.rows; r++) {
-        tile.q[r] = q(unit) + (h + r) * a.dim;
-        tile.logits[r] = logits + r * (PIECE + W);
-        tile.own[r] = tile.any;
-      }
-      read_piece(a, piece, head(unit), tile, partials + h, values + h);
-    }
   }
 
   // What query head i of all rows gives.

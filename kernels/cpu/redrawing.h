@@ -10,8 +10,7 @@ struct Redrawing : DrawnRows {
 
   // Guessed logits [query heads of the group][CHUNK] of a chunk.
   void guess_chunk(const Chunk& chunk, int head, const SketchQuery* queries, float* guesses) const {
-    for (int h = 0; h < group; h++)
-      for (int g = 0; g * KEYS < chunk.count; g++) guess(sketch(chunk, head, g), queries[h], s, guesses + h * CHUNK + g * KEYS);
+    with_heads([&](auto heads) { guess_chunk<heads>(chunk, head, queries, guesses); });
   }
 
   // The keys that are read whatever is drawn.
@@ -25,19 +24,21 @@ struct Redrawing : DrawnRows {
 
   // Of the others those that are drawn with this seed, at the row's thresholds.
   void draw_from(const float* guesses, const Chunk& chunk, int row, int head, uint32_t seed, Chosen& chosen) const {
-    switch (group) {
-      case 1: return draw_from<1>(guesses, chunk, row, head, seed, chosen);
-      case 2: return draw_from<2>(guesses, chunk, row, head, seed, chosen);
-      case 3: return draw_from<3>(guesses, chunk, row, head, seed, chosen);
-      case 4: return draw_from<4>(guesses, chunk, row, head, seed, chosen);
-      case 5: return draw_from<5>(guesses, chunk, row, head, seed, chosen);
-      case 6: return draw_from<6>(guesses, chunk, row, head, seed, chosen);
-      case 7: return draw_from<7>(guesses, chunk, row, head, seed, chosen);
-      default: return draw_from<8>(guesses, chunk, row, head, seed, chosen);
-    }
+    with_heads([&](auto heads) { draw_from<heads>(guesses, chunk, row, head, seed, chosen); });
   }
 
  private:
+  template <int HEADS>
+  void guess_chunk(const Chunk& chunk, int head, const SketchQuery* queries, float* guesses) const {
+    for (int g = 0; g < groups_of(chunk); g++) {
+      I products[HEADS][VECTORS_OF_KEYS];
+      multiply<HEADS>(sketch(chunk, head, g), queries, s, products);
+      for (int h = 0; h < HEADS; h++)
+        for (int part = 0; part < VECTORS_OF_KEYS; part++)
+          store(guesses + h * CHUNK + g * KEYS + part * W, logits(products[h][part], queries[h]));
+    }
+  }
+
   template <int HEADS>
   void draw_from(const float* guesses, const Chunk& chunk, int row, int head, uint32_t seed, Chosen& chosen) const {
     const float* thresholds = s.thresholds + (int64_t)row * a.heads + head * group;

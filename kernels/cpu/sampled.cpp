@@ -10,61 +10,113 @@
 #include <vector>
 
 #include "drawn_rows.h"
+#include "picked_rows.h"
+#include "stages.h"
 
 namespace {
+
+constexpr int SPAN = 4;  // chunks whose drawn keys are read together: a partial result of few keys costs more than the keys
+
+// What one thread works with.
+struct Room {
+  std::vector<float> guesses;
+  Chosen chosen;
+  Picked picked;
+};
 
 struct SampledJob : DrawnRows {
   using DrawnRows::DrawnRows;
 
+  int spans() const { return ((int)chunks.size() + SPAN - 1) / SPAN; }
+
+  // Chooses from the chunks of a span and reads what was chosen.
+  void read_span(int span, int row, int head, const SketchQuery* queries, Partial* partials, float* const* values, Room& room,
+                 StageClock& clock) const {
+    int end = std::min((span + 1) * SPAN, (int)chunks.size()), used = 0, count = 0;
+    for (int h = 0; h < group; h++) std::fill_n(values[h], a.dim, 0.0f);
+    room.picked.count = 0;
+    for (int i = span * SPAN; i < end; i++) {
+      choose(chunks[i], i + 1 < end ? &chunks[i + 1] : nullptr, row, head, queries, room.chosen);
+      clock.ended(SCAN);
+      count += room.chosen.count;
+      for (int key = 0; key < room.chosen.count; key++) {
+        if (room.picked.count == PICKED) read_what_was_picked(row, head, room.picked, partials, values);
+        for (int h = 0; h < group; h++) {
+          float added = room.picked.added[h][room.picked.count] = room.chosen.added[h][key];
+          used += added != NOTHING;
+        }
+        room.picked.take(chunks[i].block->kv, head, chunks[i].first + room.chosen.keys[key]);
+      }
+      clock.ended(GATHER);
+    }
+    read_what_was_picked(row, head, room.picked, partials, values);
+    clock.ended(GATHER);
+    count_read(row, head, count, used);
+  }
+
+  void read_what_was_picked(int row, int head, Picked& picked, Partial* partials, float* const* values) const {
+    if (picked.count == 0) return;
+    alignas(64) float found[HEADS_MAX][DIM_MAX];
+    Partial own[HEADS_MAX];
+    float* at[HEADS_MAX];
+    for (int h = 0; h < group; h++) at[h] = found[h];
+    auto as_it_is = [](int, const float*) {};
+    read_picked(a, picked, s.blocks[0].kv.dtype == 1, a.q + ((int64_t)row * a.heads + head * group) * a.dim, as_it_is, own, at);
+    for (int h = 0; h < group; h++) merge(partials[h], values[h], own[h], found[h], a.dim);
+    picked.count = 0;
+  }
+
   void run() const {
-    int tasks = (int)(pieces.size() + chunks.size()), coordinates = 8 * s.fours + 16 * s.twos + 32 * s.ones;
-    size_t rows = (size_t)a.rows * a.kv_heads, per_row = (size_t)tasks * group;
-    std::vector<SketchQuery> queries(rows * group);
-    std::vector<Partial> partials(rows * per_row);
+    int tasks = (int)pieces.size() + spans();
+    size_t units = (size_t)a.rows * a.kv_heads, per_unit = (size_t)tasks * group;
+    std::vector<SketchQuery> queries(units * group);
+    std::vector<Partial> partials(units * per_unit);
     static thread_local std::vector<float> kept;
-    if (kept.size() < rows * per_row * a.dim) kept.resize(rows * per_row * a.dim);
+    if (kept.size() < units * per_unit * a.dim) kept.resize(units * per_unit * a.dim);
     float* values = kept.data();
-    std::fill_n(s.read, rows * 2, 0);
+    std::fill_n(s.read, units * 2, 0);
 #pragma omp parallel num_threads(a.threads)
     {
-      static thread_local std::vector<float> sampled;
-      static thread_local Chosen chosen;
+      static thread_local Room room;
+      StageClock clock(s.seconds);
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t i = 0; i < (int64_t)rows * group; i++) {
-        int row = (int)(i / a.heads), head = (int)(i % a.heads) / group, h = (int)(i % group);
-        const float* map = s.queries + (int64_t)head * a.dim * coordinates;
-        queries[i].take(a.q + i * a.dim, map, a.dim, s, a.scale);
-        s.thresholds[i] = find_threshold(row, head, h, queries[i], sampled);
+      for (int64_t of = 0; of < (int64_t)units; of++) {
+        int row = (int)(of / a.kv_heads), head = (int)(of % a.kv_heads);
+        take_queries(a.q + of * group * a.dim, group, s.queries + (int64_t)head * a.dim * coordinates(s), s, &queries[of * group]);
+        clock.ended(PROJECT);
+        find_thresholds(row, head, &queries[of * group], room.guesses);
+        clock.ended(THRESHOLD);
       }
+      clock.restart();
 #pragma omp for schedule(dynamic, 1)
-      for (int64_t i = 0; i < (int64_t)rows * tasks; i++) {
+      for (int64_t i = 0; i < (int64_t)units * tasks; i++) {
         int64_t of = i / tasks;
         int task = (int)(i % tasks), row = (int)(of / a.kv_heads), head = (int)(of % a.kv_heads);
-        size_t base = of * per_row + (size_t)task * group;
+        size_t base = of * per_unit + (size_t)task * group;
         float* at[HEADS_MAX];
         for (int h = 0; h < group; h++) at[h] = values + (base + h) * a.dim;
-        if (task < (int)pieces.size()) {
-          read_whole(pieces[task], row, head, &partials[base], at);
+        if (task >= (int)pieces.size()) {
+          read_span(task - (int)pieces.size(), row, head, &queries[of * group], &partials[base], at, room, clock);
           continue;
         }
-        const Chunk& chunk = chunks[task - pieces.size()];
-        choose(chunk, row, head, &queries[of * group], chosen);
-        read_chosen(chunk, chosen, row, head, &partials[base], at, Silent{});
+        read_whole(pieces[task], row, head, &partials[base], at);
+        clock.ended(WHOLE);
       }
-#pragma omp for schedule(static)
-      for (int64_t i = 0; i < (int64_t)rows * group; i++) {
+      clock.restart();
+#pragma omp for schedule(static) nowait
+      for (int64_t i = 0; i < (int64_t)units * group; i++) {
         int64_t of = i / group;
-        int h = (int)(i % group), row = (int)(of / a.kv_heads), head = (int)(of % a.kv_heads);
-        int64_t to = (int64_t)row * a.heads + head * group + h;
-        float* out = a.out + to * a.dim;
+        int h = (int)(i % group);
+        float* out = a.out + i * a.dim;
         std::fill_n(out, a.dim, 0.0f);
         Partial total;
         for (int task = 0; task < tasks; task++) {
-          size_t from = of * per_row + (size_t)task * group + h;
+          size_t from = of * per_unit + (size_t)task * group + h;
           merge(total, out, partials[from], values + from * a.dim, a.dim);
         }
-        normalise(total, out, a.dim, a.lse ? a.lse + to : nullptr);
+        normalise(total, out, a.dim, a.lse ? a.lse + i : nullptr);
       }
+      clock.ended(MERGE);
     }
   }
 };

@@ -20,6 +20,7 @@ struct LsSampled {
   const float* budgets;         // [rows, heads]: keys to draw, on the average
   float* thresholds;            // [rows, heads]: out, the logarithm of the weight from which on a key is certain
   int32_t* read;                // [rows, kv_heads, 2]: out, rows of K and V that were read, and keys used, summed over heads
+  double* seconds;              // see stages.h: what threads spent in each stage is added; may be null
   int32_t block_count, fours, twos, ones;
   uint32_t seed;  // of this layer
 };

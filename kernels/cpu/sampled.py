@@ -14,6 +14,13 @@ from kernels.cpu.library import library
 from kernels.sampling import Drawn, SketchedBlock
 from kernels.sketch import GROUP, Projection
 
+PARTIAL_KEYS = 4096
+"""Keys of sketched blocks for which there is one partial result."""
+
+STAGES = ("project", "threshold", "whole", "scan", "gather", "merge")
+"""Of `attend`: queries are mapped to a sketch's coordinates; thresholds are found; blocks are read whole; sketches are scanned; what was
+drawn is read; partial results are merged."""
+
 
 class _SketchBlock(ctypes.Structure):
     _fields_ = [
@@ -33,6 +40,7 @@ class _Sampled(ctypes.Structure):
         ("budgets", ctypes.c_void_p),
         ("thresholds", ctypes.c_void_p),
         ("read", ctypes.c_void_p),
+        ("seconds", ctypes.c_void_p),
         ("block_count", ctypes.c_int32),
         ("fours", ctypes.c_int32),
         ("twos", ctypes.c_int32),
@@ -111,13 +119,18 @@ def attend(
     seed: int,
     scale: float,
     softcap: float = 0.0,
+    seconds: torch.Tensor | None = None,
 ) -> Drawn:
-    """As `sampling.attend`; q [N, Hq, D] float32 contiguous, positions [N] int32, budgets [N, Hq] float32 contiguous."""
+    """As `sampling.attend`; q [N, Hq, D] float32 contiguous, positions [N] int32, budgets [N, Hq] float32 contiguous.
+
+    seconds: [len(STAGES)] float64; what each stage took, summed over threads, is added where the library does it.
+    """
     native = _native(q, projection)
     if native is None:
         return sampling.attend(q, positions, whole.blocks, sketched.blocks, projection, budgets, seed, scale, softcap)
     call, drawn = sketched.call(whole, projection), _room(q, projection)
     _fill(call, q, positions, budgets, seed, scale, softcap, drawn)
+    call.seconds = seconds.data_ptr() if seconds is not None else None
     native.ls_sampled(ctypes.byref(call))
     return drawn
 

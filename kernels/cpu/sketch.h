@@ -12,6 +12,7 @@ namespace {
 constexpr int KEYS = 16;              // that stand together
 constexpr int PLANE = 64;             // bytes of a plane: 4 of each key
 constexpr int COORDINATES_MAX = 256;
+constexpr int HEADS_MAX = 8;  // query heads of a KV head
 constexpr int VECTORS_OF_KEYS = KEYS / W;
 
 // ---- products of codes and queries ----
@@ -29,13 +30,21 @@ constexpr bool NARROW = false;
 template <int BITS>
 constexpr int PLANES_AT_ONCE = NARROW ? 32767 / (((1 << BITS) - 1) * 127 * 2) / (8 / BITS) : COORDINATES_MAX;
 
+// GCC adds products to one another first, and has no registers left for them.
+inline I in_order(I sum) {
+#if defined(__x86_64__)
+  __asm__("" : "+v"(sum));
+#endif
+  return sum;
+}
+
 inline I add_products(I acc, I codes, I query) {
 #if defined(__AVX512VNNI__)
   return (I)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)codes, (__m512i)query);
 #elif defined(__AVX512BW__)
-  return (I)_mm512_add_epi16((__m512i)acc, _mm512_maddubs_epi16((__m512i)codes, (__m512i)query));
+  return in_order((I)_mm512_add_epi16((__m512i)acc, _mm512_maddubs_epi16((__m512i)codes, (__m512i)query)));
 #elif defined(__AVX2__)
-  return (I)_mm256_add_epi16((__m256i)acc, _mm256_maddubs_epi16((__m256i)codes, (__m256i)query));
+  return in_order((I)_mm256_add_epi16((__m256i)acc, _mm256_maddubs_epi16((__m256i)codes, (__m256i)query)));
 #else
   for (int byte = 0; byte < 4; byte++) {
     I code = (I)(((U)codes >> (8 * byte)) & 0xFF);
@@ -57,17 +66,16 @@ inline I widened(I acc) {
 #endif
 }
 
+inline int coordinates(const LsSampled& s) { return 8 * s.fours + 16 * s.twos + 32 * s.ones; }
+
 // A query head as sketches meet it: whole numbers by fours, and what their products count.
 struct SketchQuery {
   uint32_t fours[COORDINATES_MAX / 4];
   float unit, offset;
 
-  // q: [dim]; map: [dim, coordinates]; the unit takes in the scale of logits.
-  void take(const float* q, const float* map, int dim, const LsSampled& s, float scale) {
-    int count = 8 * s.fours + 16 * s.twos + 32 * s.ones;
-    float exact[COORDINATES_MAX] = {};
-    for (int d = 0; d < dim; d++)
-      for (int c = 0; c < count; c++) exact[c] += q[d] * map[(size_t)d * count + c];
+  // exact: the coordinates; the unit takes in the scale of logits.
+  void take(const float* exact, const LsSampled& s, float scale) {
+    int count = coordinates(s);
     float largest = 1e-30f;
     for (int c = 0; c < count; c++) largest = std::max(largest, std::fabs(exact[c]));
     unit = largest / 127;
@@ -82,6 +90,17 @@ struct SketchQuery {
     offset = -middle * unit;
   }
 };
+
+// The query heads of one KV head. q: [group, dim]; map: [dim, coordinates].
+inline void take_queries(const float* q, int group, const float* map, const LsSampled& s, SketchQuery* queries) {
+  int count = coordinates(s), dim = s.dense.dim;
+  float exact[HEADS_MAX][COORDINATES_MAX];
+  for (int h = 0; h < group; h++) std::fill_n(exact[h], count, 0.0f);
+  for (int d = 0; d < dim; d++)
+    for (int h = 0; h < group; h++)
+      for (int c = 0; c < count; c++) exact[h][c] += q[h * dim + d] * map[(size_t)d * count + c];
+  for (int h = 0; h < group; h++) queries[h].take(exact[h], s, s.dense.scale);
+}
 
 // What the codes of BITS bits in some planes add to the products of HEADS queries with the keys of a group; at: words of the queries
 // that were met before.
@@ -120,13 +139,8 @@ inline void multiply(const uint8_t* group, const SketchQuery* queries, const LsS
   if constexpr (HEADS > NOW) multiply<HEADS - NOW>(group, queries + NOW, s, products + NOW);
 }
 
-// Guessed logits of a group of keys for one query.
-inline void guess(const uint8_t* group, const SketchQuery& query, const LsSampled& s, float* logits) {
-  I products[1][VECTORS_OF_KEYS];
-  multiply<1>(group, &query, s, products);
-  for (int part = 0; part < VECTORS_OF_KEYS; part++)
-    store(logits + part * W, __builtin_convertvector(products[0][part], F) * query.unit + query.offset);
-}
+// What products say of logits.
+inline F logits(I products, const SketchQuery& query) { return __builtin_convertvector(products, F) * query.unit + query.offset; }
 
 // ---- draws ----
 

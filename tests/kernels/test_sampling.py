@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernels import reference, sampling
+from kernels import cpu, reference, sampling
+from kernels.cpu import sampled
 from kernels.sketch import Layout
 from tests.kernels.attention_case import needs_library, off
 from tests.kernels.sampled_case import KV_HEADS, SampledCase
@@ -209,3 +210,21 @@ def test_without_the_library_the_answer_is_the_same_within_rounding(tmp_path: Pa
     environment = {**os.environ, "LONGSHELF_NATIVE": "0"}
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "out.pt")], check=True, env=environment, cwd=ROOT)
     assert off(torch.load(tmp_path / "out.pt"), SampledCase().native().out.double()) < 1e-4
+
+
+@pytest.mark.parametrize(("lengths", "budget"), [((9000,), 40.0), ((1024, 5000, 700), 3000.0), ((6000,), 1e6)], ids=str)
+def test_many_keys_of_many_chunks_equal_the_reference(isa: str, lengths: tuple[int, ...], budget: float) -> None:
+    same(SampledCase(lengths, certain=0.01, budget=budget))
+
+
+@needs_library
+def test_stages_add_what_they_take_and_change_nothing() -> None:
+    case = SampledCase((5000,))
+    whole, sketched = cpu.BlockList(case.whole), sampled.SketchedList(case.sketched)
+    seconds = torch.zeros(len(sampled.STAGES), dtype=torch.float64)
+    by = case.projection, case.budgets, case.seed, case.scale, case.softcap
+    timed = sampled.attend(case.q, case.positions, whole, sketched, *by, seconds)
+    assert bool((seconds > 0).all())
+    before = seconds.clone()
+    assert torch.equal(sampled.attend(case.q, case.positions, whole, sketched, *by).out, timed.out)
+    assert torch.equal(seconds, before)
