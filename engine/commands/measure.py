@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BENCHES = {
     "decode": "beside transformers",
+    "attention": "exact and sampled, of one row in one layer, beside torch and the speed of memory",
     "add": "reading a document",
     "library": "picking among 10,000 documents",
     "peers": "beside llama.cpp, which `make peers` installs",
@@ -38,14 +39,14 @@ def add_parsers(commands: Any, output: ArgumentParser) -> None:
     bench.add_argument("--quick", action="store_true", help="fewer repeats, within 50 s")
     bench.add_argument("--stages", action="store_true", help="decode: where the time of our own step goes, without peers")
     bench.add_argument("--mode", metavar="M,M", help="decode: exact,sampled: these modes beside one another, without peers")
-    bench.add_argument("--context", metavar="N,N", default="8192", help="decode --mode: tokens of the contexts (default 8192)")
+    bench.add_argument("--context", metavar="N,N", help="decode --mode, attention: tokens of the contexts (default 8192; 32768,131072)")
     bench.add_argument(
         "--part-tokens",
         type=int,
         metavar="N",
         help=f"decode --mode: tokens of the parts (default {PART_TOKENS}; of a shape {SHAPE_PART_TOKENS})",
     )
-    bench.add_argument("--shape", metavar="NAME", help="decode: a model of this shape (llama-3.1-8b, …) with random weights")
+    bench.add_argument("--shape", metavar="NAME", help="decode, attention: a model of this shape (llama-3.1-8b, …), numbers drawn")
     bench.add_argument("--device", choices=("auto", "cpu", "cuda", "interpret"), help="decode: where the model runs")
     bench.add_argument(
         "--kv", choices=("auto", "ram", "device"), default="auto", help="decode --mode: where contexts lie, as far as there is room"
@@ -75,6 +76,8 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
         from engine.evaluation.library import bench_library
 
         return _said(session, bench_library(session.output.note, options.quick).as_json())
+    if options.name == "attention":
+        return _said(session, _attention(options, session).as_json())
     if options.name == "decode" and options.shape:
         return _said(session, _of_shape(options, session).as_json())
     shelf = session.own_engine().shelf
@@ -83,7 +86,7 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
     if options.name == "decode" and options.mode:
         from engine.evaluation.contexts import bench_modes, of_model
 
-        contexts, modes = _numbers(options.context), _modes(options.mode)
+        contexts, modes = _numbers(options.context or "8192"), _modes(options.mode)
 
         def bench() -> Report:
             return bench_modes(of_model(model, contexts, options.part_tokens or PART_TOKENS, modes, options.kv), contexts, modes, note)
@@ -106,11 +109,26 @@ def _bench(options: Namespace, session: Session) -> dict[str, Any]:
     return _said(session, report.as_json())
 
 
+def _attention(options: Namespace, session: Session) -> Report:
+    from engine.evaluation.attention import CONTEXTS, SHAPE, bench_attention
+    from engine.threads import use_threads
+
+    contexts = _numbers(options.context) if options.context else list(CONTEXTS)[: 1 if options.quick else len(CONTEXTS)]
+    shelf, note = session.own_engine().shelf, session.output.note
+    model = shelf.model(device="cpu")[0] if shelf.models.current() else None  # without one there is no real layer to time
+
+    def bench() -> Report:
+        use_threads()
+        return bench_attention(options.shape or SHAPE, contexts, model, note, options.quick)
+
+    return shelf.model_thread.run(bench)
+
+
 def _of_shape(options: Namespace, session: Session) -> Report:
     from engine.evaluation.contexts import bench_modes, of_shape
     from engine.threads import use_threads
 
-    contexts, modes = _numbers(options.context), _modes(options.mode or "exact,sampled")
+    contexts, modes = _numbers(options.context or "8192"), _modes(options.mode or "exact,sampled")
     use_threads()
     subject = of_shape(options.shape, options.device or "auto", contexts, options.part_tokens or SHAPE_PART_TOKENS, options.kv)
     return bench_modes(subject, contexts, modes, session.output.note, 2 if options.quick else REPEATS)

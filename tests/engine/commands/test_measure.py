@@ -62,3 +62,13 @@ def test_modes_of_the_installed_model_are_timed_behind_contexts(longshelf: Longs
     assert done.status == 0, done.err
     assert done.json["figures"]["sampled_vs_exact_2k"] > 0
     assert (done.json["settings"]["model"], done.json["settings"]["device"]) == ("tiny", "cpu")
+
+
+def test_attention_is_measured_of_pinned_keys_and_of_a_layer_of_the_model(longshelf: Longshelf) -> None:
+    done = longshelf("bench", "attention", "--shape", "tiny", "--context", "2048,3000", "--quick", "--json")
+    assert done.status == 0, done.err
+    figures = done.json["figures"]
+    assert {"dense_bandwidth_fraction", "dense_vs_torch", "sampled_output_error"} <= figures.keys()
+    assert {"sampled_speedup_2k", "sampled_speedup_3k"} <= figures.keys()
+    assert figures["layer_sampled_speedup_3k"] > 0
+    assert done.json["settings"]["layer"] == "tiny, layer 1"
