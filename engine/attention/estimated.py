@@ -37,16 +37,18 @@ class Estimated(ABC):
         self._bytes = 0
         self._row_bytes = 0  # of a key and its value, once something was estimated
         self._read: list[torch.Tensor] = []  # of calls that are not counted yet
-        self._counted = [0, 0, 0]  # rows read of those that could be drawn, keys used summed over query heads, bytes
+        self._chosen: list[torch.Tensor] = []  # likewise, bytes
+        self._counted = [0, 0]  # rows read of those that could be drawn, keys used summed over query heads
 
     @abstractmethod
     def _applies(self, rows: Rows) -> bool:
         """Whether anything that these rows of one sequence read can be estimated."""
 
     @abstractmethod
-    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-        """(out [N, Hq, D], read [N, Hkv, 3] int): rows read of those that can be drawn, keys used of them summed over query heads,
-        and bytes read to choose them. What the rows themselves bring is written."""
+    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
+        """(out [N, Hq, D], read [N, Hkv, 2] int, choosing): rows read of those that can be drawn, and keys used of them summed over
+        query heads; bytes read to choose them, all elements together, or one number for each row and KV head. What the rows
+        themselves bring is written."""
 
     @abstractmethod
     def _drawn_from(self, layer: int) -> int:
@@ -73,14 +75,15 @@ class Estimated(ABC):
 
     @property
     def bytes_read(self) -> int:
-        rows, _, choosing = self._count_read()
-        return self._bytes + rows * self._row_bytes + choosing + self.exact.bytes_read
+        return self._count_read()[0] * self._row_bytes + self._bytes + self.exact.bytes_read
 
     def _count_read(self) -> list[int]:
         if self._read:
-            new = torch.cat([read.view(-1, 3) for read in self._read]).sum(0).tolist()
+            new = torch.cat([read.reshape(-1, 2) for read in self._read]).sum(0).tolist()
             self._counted = [a + b for a, b in zip(self._counted, new, strict=True)]
+            self._bytes += sum(int(each.sum()) for each in self._chosen)
             self._read.clear()
+            self._chosen.clear()
         return self._counted
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, rows: Rows) -> torch.Tensor:
@@ -97,16 +100,20 @@ class Estimated(ABC):
             self._violations += 0 if self._epsilon is None else int((off > self._epsilon).sum())
             return exact
         self.exact.write(layer, k, v, rows)
-        out, read = self._estimate(layer, q, rows)
-        self._count(layer, k, read, rows)
+        out, read, choosing = self._estimate(layer, q, rows)
+        self._count(layer, k, read, choosing, rows)
         return out
 
-    def _count(self, layer: int, k: torch.Tensor, read: torch.Tensor, rows: Rows) -> None:
+    def _count(self, layer: int, k: torch.Tensor, read: torch.Tensor, choosing: int | torch.Tensor, rows: Rows) -> None:
         sequence, count = rows.takes[0]
         seen = sequence.length + count
         whole = seen - self._drawn_from(layer)
         self._row_bytes = 2 * k.shape[2] * k.element_size()
         self._read.append(read)
+        if isinstance(choosing, torch.Tensor):
+            self._chosen.append(choosing)
+        else:
+            self._bytes += count * self.config.kv_heads * choosing
         self._bytes += count * self.config.kv_heads * whole * self._row_bytes
         self._seen += count * seen
         self._whole += count * whole

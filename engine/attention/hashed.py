@@ -52,11 +52,11 @@ class Hashed(Estimated):
     def _drawn_from(self, layer: int) -> int:
         return self._lists[layer][1].tokens
 
-    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
         whole, indexed = self._blocks(layer, rows)
         by = self._directions, self.config.scale, self.config.attention_softcap
         met = self.exact.completed(layer, q, rows, lambda q_here: lsh.attend(q_here, rows.positions, whole, indexed, *by))
-        return met.out, met.read
+        return met.out, met.read[..., :2], met.read[..., 2]
 
     def _blocks(self, layer: int, rows: Rows) -> tuple[cpu.BlockList, lsh.IndexedList]:
         """What is read whole and what is looked up, made anew only when the sequence or its memory changes."""

@@ -69,12 +69,11 @@ class Sampled(Estimated):
         self._layout: tuple[object, ...] = ()
         self._lists: dict[int, tuple[cpu.BlockList, sampled.SketchedList]] = {}
 
-    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
         drawn = self.exact.completed(layer, q, rows, lambda q_here: self._draw(layer, q_here, rows))
         there = self._drawn_from(layer)
         looked_at = there + there // max(1, there // SAMPLE)  # some for the threshold, all for the draws
-        choosing = looked_at * self._projections[layer].layout.bytes_per_key
-        return drawn.out, torch.nn.functional.pad(drawn.read, (0, 1), value=choosing)
+        return drawn.out, drawn.read, looked_at * self._projections[layer].layout.bytes_per_key
 
     def _draw(self, layer: int, q: torch.Tensor, rows: Rows) -> Drawn:
         whole, drawn_from = self._blocks(layer, rows)

@@ -39,13 +39,14 @@ class Selected(Estimated):
     def _drawn_from(self, layer: int) -> int:
         return self._length
 
-    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
+    def _estimate(self, layer: int, q: torch.Tensor, rows: Rows) -> tuple[torch.Tensor, torch.Tensor, int | torch.Tensor]:
         kv_heads, (count, heads, dim) = self.config.kv_heads, q.shape
         group = heads // kv_heads
-        ids, weights, read = [], [], torch.zeros(count, kv_heads, 3, dtype=torch.int64)
+        ids, weights, read = [], [], torch.zeros(count, kv_heads, 2, dtype=torch.int64)
+        choosing = torch.zeros(count, dtype=torch.int64)
         for row, position in enumerate(rows.positions.tolist()):
             chosen = self._selector.select(layer, q[row].view(kv_heads, group, dim), position)
-            read[row, 0, 2] = chosen.index_bytes
+            choosing[row] = chosen.index_bytes
             for head, (drawn, on_top, closed) in enumerate(zip(chosen.ids, chosen.log_weights, self._closed[layer], strict=True)):
                 ids.append(torch.cat([closed, drawn.int()]))
                 weights.append(torch.cat([torch.zeros(group, len(closed)), on_top], 1))
@@ -53,7 +54,7 @@ class Selected(Estimated):
                 read[row, head, 1] = (weights[-1] > -torch.inf).sum()
         tail, chain = self._blocks(layer, rows)
         by = ids, weights, self.config.scale, self.config.attention_softcap
-        return gather.attend(q, rows.positions, tail, chain, *by)[0], read
+        return gather.attend(q, rows.positions, tail, chain, *by)[0], read, choosing
 
     def _blocks(self, layer: int, rows: Rows) -> tuple[cpu.BlockList, cpu.BlockList]:
         """The tail and the chain, made anew only when the sequence or its memory changes."""

@@ -112,9 +112,7 @@ def _measure(report: Report, keys: str, layer: OneLayer, context: int, repeats: 
         say(f"  {stage['way']:<10} {1e3 * stage['seconds']:8.3f} ms {stage['bytes'] / 1e6:9.2f} MB {stage['gbps']:7.1f} GB/s")
 
 
-def _ours(
-    what: str, by: Attention, layer: OneLayer, row: slice, rows: Rows, outs: dict[str, torch.Tensor]
-) -> Callable[[], object]:
+def _ours(what: str, by: Attention, layer: OneLayer, row: slice, rows: Rows, outs: dict[str, torch.Tensor]) -> Callable[[], object]:
     """What has the row read, and keeps what it gives."""
     q, k, v = layer.q[row], layer.k[row], layer.v[row]
 

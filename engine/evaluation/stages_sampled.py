@@ -19,7 +19,7 @@ from engine.evaluation.contexts import QUESTION
 from engine.evaluation.layers import OneLayer
 from engine.evaluation.report import timed
 from kernels import cpu
-from kernels.cpu.sampled import PARTIAL_KEYS, STAGES
+from kernels.cpu.sampled import STAGES, partial_keys
 from kernels.sampling import SAMPLE
 
 REPEATS = 5
@@ -60,7 +60,7 @@ def _bytes(layer: OneLayer, sequence: Read, read: int) -> Mapping[str, int]:
     whole = (sequence.length + 1 - drawn_from) * row
     scanned = drawn_from * c.kv_heads * layout.bytes_per_key
     looked_at = drawn_from // max(1, drawn_from // SAMPLE) * c.kv_heads * layout.bytes_per_key
-    partials = 2 + -(-drawn_from // PARTIAL_KEYS)  # of the preamble and the tail, one each
+    partials = 2 + -(-drawn_from // partial_keys(drawn_from))  # of the preamble and the tail, one each
     return {
         "project": layer.projection.queries.numel() * 4,
         "threshold": looked_at,

@@ -15,8 +15,6 @@
 
 namespace {
 
-constexpr int SPAN = 4;  // chunks whose drawn keys are read together: a partial result of few keys costs more than the keys
-
 // What one thread works with.
 struct Room {
   std::vector<float> guesses;
@@ -27,15 +25,17 @@ struct Room {
 struct SampledJob : DrawnRows {
   using DrawnRows::DrawnRows;
 
-  int spans() const { return ((int)chunks.size() + SPAN - 1) / SPAN; }
+  // Chunks whose drawn keys are read together. A partial result of few keys costs more than the keys, but threads need something to share.
+  int span() const { return chunks.size() < 8 ? 1 : chunks.size() < 16 ? 2 : 4; }
+  int spans() const { return ((int)chunks.size() + span() - 1) / span(); }
 
   // Chooses from the chunks of a span and reads what was chosen.
-  void read_span(int span, int row, int head, const SketchQuery* queries, Partial* partials, float* const* values, Room& room,
+  void read_span(int index, int row, int head, const SketchQuery* queries, Partial* partials, float* const* values, Room& room,
                  StageClock& clock) const {
-    int end = std::min((span + 1) * SPAN, (int)chunks.size()), used = 0, count = 0;
+    int end = std::min((index + 1) * span(), (int)chunks.size()), used = 0, count = 0;
     for (int h = 0; h < group; h++) std::fill_n(values[h], a.dim, 0.0f);
     room.picked.count = 0;
-    for (int i = span * SPAN; i < end; i++) {
+    for (int i = index * span(); i < end; i++) {
       choose(chunks[i], i + 1 < end ? &chunks[i + 1] : nullptr, row, head, queries, room.chosen);
       clock.ended(SCAN);
       count += room.chosen.count;

@@ -14,12 +14,18 @@ from kernels.cpu.library import library
 from kernels.sampling import Drawn, SketchedBlock
 from kernels.sketch import GROUP, Projection
 
-PARTIAL_KEYS = 4096
-"""Keys of sketched blocks for which there is one partial result."""
+_CHUNK = 1024  # keys of a block of which is chosen at once
+
 
 STAGES = ("project", "threshold", "whole", "scan", "gather", "merge")
 """Of `attend`: queries are mapped to a sketch's coordinates; thresholds are found; blocks are read whole; sketches are scanned; what was
 drawn is read; partial results are merged."""
+
+
+def partial_keys(keys: int) -> int:
+    """Keys of sketched blocks for which there is one partial result, where there are so many in full blocks."""
+    chunks = keys // _CHUNK
+    return _CHUNK * (1 if chunks < 8 else 2 if chunks < 16 else 4)
 
 
 class _SketchBlock(ctypes.Structure):
