@@ -81,6 +81,11 @@ class Home:
         return self.root / "cache"
 
     @property
+    def compiled(self) -> Path:
+        """Kernels as compiled for this machine's GPU; made again where they are missing, within a minute."""
+        return self.cache / "compiled"
+
+    @property
     def ballast(self) -> Path:
         """Room held back on the disk for the day when it is full."""
         return self.root / "ballast"

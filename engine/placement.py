@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import torch
 
@@ -33,6 +34,9 @@ MARGIN = 0.06
 
 CONTEXT_BYTES = 1 << 30
 """What a CUDA context, loaded kernels and the libraries' own buffers take."""
+
+_COMPILED = ("TRITON_CACHE_DIR", "CUDA_CACHE_PATH")  # where Triton and the driver keep what they compile, else in the user's folder
+_named: dict[str, str] = {}  # of these, what `keep_compiled_in` set
 
 _ROWS = 512  # of a chunk of reading
 _FEW = 16
@@ -78,6 +82,13 @@ def device(asked: str = "auto") -> Device:
     os.environ.pop("TRITON_INTERPRET", None)
     where = torch.device("cuda", torch.cuda.current_device())
     return Device(kind, torch.cuda.get_device_name(where), where)
+
+
+def keep_compiled_in(folder: Path) -> None:
+    """Where what is compiled for a GPU is kept from now on, unless the user has named a place. To be called before the first use of one."""
+    for name in _COMPILED:
+        if os.environ.get(name) == _named.get(name):
+            os.environ[name] = _named[name] = str(folder)
 
 
 def require_device(asked: str) -> None:

@@ -138,12 +138,13 @@ class Shelf:
         def load() -> LoadedModel:
             from engine.model.loaded import LoadedModel
             from engine.model.needs import require_memory
-            from engine.placement import require_device
+            from engine.placement import keep_compiled_in, require_device
             from engine.threads import use_threads
 
             if self._loaded is None or not there(self._loaded):
                 require_memory(installed.name, installed.memory_needed)
                 use_threads(settings.load(self.home).threads)
+                keep_compiled_in(self.home.compiled)
                 require_device(device or "auto")
                 self._loaded = None  # its memory is wanted
                 self._loaded = LoadedModel(installed, device or "auto")

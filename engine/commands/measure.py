@@ -126,10 +126,12 @@ def _attention(options: Namespace, session: Session) -> Report:
 
 def _of_shape(options: Namespace, session: Session) -> Report:
     from engine.evaluation.contexts import bench_modes, of_shape
+    from engine.placement import keep_compiled_in
     from engine.threads import use_threads
 
     contexts, modes = _numbers(options.context or "8192"), _modes(options.mode or "exact,sampled")
     use_threads()
+    keep_compiled_in(session.home.open().compiled)
     subject = of_shape(options.shape, options.device or "auto", contexts, options.part_tokens or SHAPE_PART_TOKENS, options.kv)
     return bench_modes(subject, contexts, modes, session.output.note, 2 if options.quick else REPEATS)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +18,7 @@ from engine.placement import CONTEXT_BYTES, CPU, MARGIN, Device, Placement, plan
 from tests.engine.attention.test_exact import CONFIG
 from tests.engine.on_device import KIND
 
+COMPILED = ("TRITON_CACHE_DIR", "CUDA_CACHE_PATH")
 GB = 1_000_000_000
 LLAMA_8B = replace(
     CONFIG, layers=32, hidden=4096, heads=32, kv_heads=8, head_dim=128, intermediate=14336, vocab=128256, window=131072, tied=False
@@ -48,6 +51,23 @@ def test_a_gpu_that_is_not_there_is_refused_with_the_reason() -> None:
     with pytest.raises(LongshelfError, match="no NVIDIA GPU") as error:
         placement.device("cuda")
     assert (error.value.kind, error.value.hint) == ("no_device", "Use --device cpu.")
+
+
+def test_what_is_compiled_for_a_gpu_is_kept_in_the_folder_named_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "_named", {name: "/earlier" for name in COMPILED})
+    for name in COMPILED:
+        monkeypatch.setenv(name, "/earlier")
+    for folder in (Path("/first"), Path("/second")):
+        placement.keep_compiled_in(folder)
+        assert [os.environ[name] for name in COMPILED] == [str(folder)] * 2
+
+
+def test_what_is_compiled_stays_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "_named", {})
+    for name in COMPILED:
+        monkeypatch.setenv(name, "/wanted")
+    placement.keep_compiled_in(Path("/home"))
+    assert [os.environ[name] for name in COMPILED] == ["/wanted"] * 2
 
 
 def test_without_triton_no_device_but_the_processor_is_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
+pytest.importorskip("triton")
+
+import torch
+from triton import knobs
+
+from engine import placement
 from tests.engine.books import PART, book
 from tests.engine.commands.conftest import Longshelf
 from tests.engine.on_device import KIND
@@ -26,6 +31,13 @@ def test_an_answer_is_the_same_on_a_device(shelf: Longshelf) -> None:
     assert there["token_ids"] == here["token_ids"]
     assert there["kv_bytes_read"] == here["kv_bytes_read"]
     assert [each["start"] for each in there["citations"]] == [each["start"] for each in here["citations"]]
+
+
+def test_what_is_compiled_for_a_gpu_is_kept_in_the_home(shelf: Longshelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placement, "_named", {"TRITON_CACHE_DIR": "/earlier"})
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/earlier")
+    shelf("ask", "book", QUESTION, "--max-tokens", 1)
+    assert knobs.cache.dir == str(shelf.home.cache / "compiled")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
