@@ -3,7 +3,7 @@
 Pinned: keys are a mean and a cone around it, as large as one another, queries point away from the mean and give logits a standard
 deviation of 2. Every direction of the cone is as good as another, which is the hardest that a sketch can meet: no few coordinates say
 most. Values are a mean and a spread 1.6 times as large: so far, in the middle, lie the values that a head of the default model weighs from
-what it gives (median over its layers, of 3,000 tokens of the handbook; 1.0 to 2.3).
+what it gives (median of ten of its layers, of 3,000 tokens of the handbook; .9 to 2.3).
 
 Real: a layer of an installed model has read the handbook; behind its preamble what it read is repeated as often as it takes, keys
 turned to where they stand. Its queries are those of the tokens that come next.

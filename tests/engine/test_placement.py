@@ -54,7 +54,7 @@ def test_a_gpu_that_is_not_there_is_refused_with_the_reason() -> None:
 
 
 def test_what_is_compiled_for_a_gpu_is_kept_in_the_folder_named_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "_named", {name: "/earlier" for name in COMPILED})
+    monkeypatch.setattr(placement, "_named", dict.fromkeys(COMPILED, "/earlier"))
     for name in COMPILED:
         monkeypatch.setenv(name, "/earlier")
     for folder in (Path("/first"), Path("/second")):
